@@ -255,6 +255,7 @@ lint: check-deps
 	$(SWIFT) format lint --strict -r $(SWIFT_CODE)
 	scripts/check-lines
 	scripts/check-rules
+	scripts/check-budgets
 
 ## The scripts with shellcheck and ruff, and with lychee the relative links and #anchors of the documents.
 lint-scripts: lint-deps

@@ -14,10 +14,13 @@ let package = Package(
     name: "GRunLoop",
     products: [
         .library(name: "GRunLoop", targets: ["GRunLoop"]),
+        // Messages between processes.
+        .library(name: "GRunLoopMessagePorts", targets: ["GRunLoopMessagePorts"]),
         // The C interface, <grun/grun.h>, for targets in C of a Swift package. `make install` is for all others.
         .library(name: "GRunLoopC", targets: ["GRunLoopC"]),
         // One copy serves a process: for a program and plug-ins, in Swift and in C, that all use it.
-        .library(name: "GRunLoopDynamic", type: .dynamic, targets: ["GRunLoop", "GRunLoopC"]),
+        .library(
+            name: "GRunLoopDynamic", type: .dynamic, targets: ["GRunLoop", "GRunLoopMessagePorts", "GRunLoopC"]),
         // Foundation's run loop as a guest: RunLoop.main lives on GRunLoop.main.
         .library(name: "GRunLoopFoundation", targets: ["GRunLoopFoundation"]),
         // GLib's C interface, for programs that hand contexts to the loop, and GIO's.
@@ -42,8 +45,20 @@ let package = Package(
         .target(
             name: "GRunLoop", dependencies: ["CGRunGLib", "CGRun"],
             swiftSettings: strict + perturbed + [.enableUpcomingFeature("InternalImportsByDefault")]),
-        // Apart from it, so that no program in Swift has the functions of C in it.
-        .target(name: "GRunLoopC", dependencies: ["GRunLoop", "CGRun", "CGRunHeaders"], swiftSettings: strict),
+
+        // Messages between processes: a product of its own, which uses the loop as a program does.
+        .target(
+            name: "CGRunMessagePorts", dependencies: ["CGRun"],
+            cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
+        .target(
+            name: "GRunLoopMessagePorts", dependencies: ["GRunLoop", "CGRun", "CGRunMessagePorts"],
+            swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
+
+        // Apart from the others, so that no program in Swift has the functions of C in it.
+        .target(
+            name: "GRunLoopC",
+            dependencies: ["GRunLoop", "GRunLoopMessagePorts", "CGRun", "CGRunMessagePorts", "CGRunHeaders"],
+            swiftSettings: strict),
 
         // Foundation's run loop as a guest. A product of its own: the library imports no Foundation.
         .target(
@@ -55,7 +70,8 @@ let package = Package(
 
         // The demonstration: self-checking scenarios.
         .executableTarget(
-            name: "gloop-demo", dependencies: ["GRunLoop", "CGRunGIO"], swiftSettings: strict),
+            name: "gloop-demo", dependencies: ["GRunLoop", "GRunLoopMessagePorts", "CGRunGIO"],
+            swiftSettings: strict),
 
         // C code by itself: the hub under valgrind, and the lock in a sandbox.
         .executableTarget(name: "grun-hub-check", dependencies: ["CGRun"], path: "Tests/HubCheck"),
@@ -63,12 +79,12 @@ let package = Package(
 
         // What the tests share: loops on threads, recorders, watchdogs.
         .target(
-            name: "TestSupport", dependencies: ["GRunLoop", "CGRunGIO"], path: "Tests/TestSupport",
-            swiftSettings: strict),
+            name: "TestSupport", dependencies: ["GRunLoop", "GRunLoopMessagePorts", "CGRunGIO"],
+            path: "Tests/TestSupport", swiftSettings: strict),
         // Facts about a process: its main thread, its descriptors, its forks. Beside the tests, which start it.
         .executableTarget(
-            name: "grun-test-child", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib"], path: "Tests/TestChild",
-            swiftSettings: strict),
+            name: "grun-test-child", dependencies: ["GRunLoop", "GRunLoopMessagePorts", "TestSupport", "CGRunGLib"],
+            path: "Tests/TestChild", swiftSettings: strict),
         // Stalls that hold a lock, also malloc()'s. No test may depend on it: the tests would have this malloc().
         .executableTarget(
             name: "grun-stall-child", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib", "CMallocGate"],
@@ -77,32 +93,39 @@ let package = Package(
             name: "CMallocGate", path: "Tests/MallocGate",
             cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
         .executableTarget(
-            name: "grun-async-main-child", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib"],
-            path: "Tests/AsyncMainChild",
-            swiftSettings: strict),
+            name: "grun-async-main-child", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib", "CAsyncHook"],
+            path: "Tests/AsyncMainChild", swiftSettings: strict),
+        .target(
+            name: "CAsyncHook", path: "Tests/AsyncHook",
+            cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
         // What comes over the wire of message ports: make fuzz.
         .target(
             name: "CWire", path: "Tests/WireFuzz/Wire",
             cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
         .executableTarget(
-            name: "grun-wire-fuzz", dependencies: ["CWire", "CGRun", "GRunLoop", "TestSupport"],
+            name: "grun-wire-fuzz",
+            dependencies: ["CWire", "CGRun", "CGRunMessagePorts", "GRunLoop", "GRunLoopMessagePorts", "TestSupport"],
             path: "Tests/WireFuzz/Fuzz", swiftSettings: strict),
         .executableTarget(
-            name: "grun-wire-hostile", dependencies: ["CWire", "CGRun", "GRunLoop", "TestSupport"],
+            name: "grun-wire-hostile",
+            dependencies: ["CWire", "CGRun", "CGRunMessagePorts", "GRunLoop", "GRunLoopMessagePorts", "TestSupport"],
             path: "Tests/WireFuzz/Hostile", swiftSettings: strict),
         // Random operations on each unsafe container, beside a plain model of it: make models.
         .executableTarget(
-            name: "grun-models", dependencies: ["GRunLoop", "CGRun", "CGRunGLib"], path: "Tests/Models",
+            name: "grun-models",
+            dependencies: ["GRunLoop", "GRunLoopMessagePorts", "CGRun", "CGRunMessagePorts", "CGRunGLib"],
+            path: "Tests/Models",
             swiftSettings: strict),
         // Producers, loops, and an exact account of what went between them: make soak.
         .executableTarget(
-            name: "grun-soak", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib"], path: "Tests/Soak",
+            name: "grun-soak", dependencies: ["GRunLoop", "GRunLoopMessagePorts", "TestSupport", "CGRunGLib"],
+            path: "Tests/Soak",
             swiftSettings: strict),
         .testTarget(
             name: "GRunLoopTests",
             dependencies: [
-                "GRunLoop", "GRunLoopC", "TestSupport", "CGRunGLib", "grun-test-child", "grun-async-main-child",
-                "grun-lock-check",
+                "GRunLoop", "GRunLoopMessagePorts", "CGRunMessagePorts", "GRunLoopC", "TestSupport", "CGRunGLib",
+                "grun-test-child", "grun-async-main-child", "grun-lock-check",
             ],
             swiftSettings: strict),
         // XCTest, because its tests run on the process's real main thread.

@@ -7,6 +7,7 @@ let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 let strictC: [CSetting] = [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]
 
 let loop = Target.Dependency.product(name: "GRunLoop", package: "GRunLoop")
+let messagePorts = Target.Dependency.product(name: "GRunLoopMessagePorts", package: "GRunLoop")
 let cInterface = Target.Dependency.product(name: "GRunLoopC", package: "GRunLoop")
 let glib = Target.Dependency.product(name: "CGRunGLib", package: "GRunLoop")
 
@@ -16,7 +17,8 @@ let package = Package(
     targets: [
         // Clocks, counters and the one line that every program prints.
         .target(name: "BenchSupport", cSettings: strictC),
-        .executableTarget(name: "grun-bench", dependencies: ["BenchSupport", loop, glib], swiftSettings: strict),
+        .executableTarget(
+            name: "grun-bench", dependencies: ["BenchSupport", loop, messagePorts, glib], swiftSettings: strict),
         // The same by way of C.
         .executableTarget(name: "grun-bench-c", dependencies: ["BenchSupport", cInterface], cSettings: strictC),
     ],

@@ -8,6 +8,7 @@ let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 let strictC: [CSetting] = [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]
 
 let loop = Target.Dependency.product(name: "GRunLoop", package: "GRunLoop")
+let messagePorts = Target.Dependency.product(name: "GRunLoopMessagePorts", package: "GRunLoop")
 let foundation = Target.Dependency.product(name: "GRunLoopFoundation", package: "GRunLoop")
 let cInterface = Target.Dependency.product(name: "GRunLoopC", package: "GRunLoop")
 let glib = Target.Dependency.product(name: "CGRunGLib", package: "GRunLoop")
@@ -46,8 +47,8 @@ let package = Package(
         .executableTarget(name: "daemon", dependencies: [loop], swiftSettings: strict),
 
         // Two programs: one has a name, by which the other finds and asks it.
-        .executableTarget(name: "message-service", dependencies: [loop], swiftSettings: strict),
-        .executableTarget(name: "message-client", dependencies: [loop], swiftSettings: strict),
+        .executableTarget(name: "message-service", dependencies: [loop, messagePorts], swiftSettings: strict),
+        .executableTarget(name: "message-client", dependencies: [loop, messagePorts], swiftSettings: strict),
 
         // Programs in C, which `make test-c` compiles against the installed library as well.
         .executableTarget(name: "hello-timer", dependencies: [cInterface], cSettings: strictC),

@@ -7,6 +7,7 @@ import PackageDescription
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 
 let loop = Target.Dependency.product(name: "GRunLoop", package: "GRunLoop")
+let messagePorts = Target.Dependency.product(name: "GRunLoopMessagePorts", package: "GRunLoop")
 let foundation = Target.Dependency.product(name: "GRunLoopFoundation", package: "GRunLoop")
 let cInterface = Target.Dependency.product(name: "GRunLoopC", package: "GRunLoop")
 let glib = Target.Dependency.product(name: "CGRunGLib", package: "GRunLoop")
@@ -27,14 +28,15 @@ let package = Package(
             name: "grun-oracle", dependencies: [loop, foundation, "LoopScript", argumentParser], swiftSettings: strict),
 
         // A link to Tests/TestSupport: a product of the library's package for it would take the name from its clients.
-        .target(name: "TestSupport", dependencies: [loop, gio], swiftSettings: strict),
+        .target(name: "TestSupport", dependencies: [loop, messagePorts, gio], swiftSettings: strict),
 
         // The matrix of turns: each kind of item beside each other, and the real CFRunLoop beside both.
         .executableTarget(
             name: "grun-turns", dependencies: [loop, "TestSupport", glib, argumentParser], swiftSettings: strict),
         // How the operations on each kind of thing grow with the number of things: make growth.
         .executableTarget(
-            name: "grun-growth", dependencies: [loop, cInterface, "TestSupport", glib], swiftSettings: strict),
+            name: "grun-growth", dependencies: [loop, messagePorts, cInterface, "TestSupport", glib],
+            swiftSettings: strict),
         // Random programs, whose account must balance: make perturb. A release build perturbs nothing.
         .executableTarget(
             name: "grun-conserve", dependencies: [loop, "LoopScript", "TestSupport", glib, argumentParser],

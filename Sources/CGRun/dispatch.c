@@ -27,30 +27,40 @@ extern const char *dispatch_queue_get_label(queue of);
 
 uint32_t cgrun_main_thread_id;
 
-// This is a constructor, so that each pass of the main loop reads a plain variable. A constant in Swift would first
-// check whether it was initialised.
-__attribute__((constructor)) static void note_main_thread(void)
-{
-    cgrun_main_thread_id = (uint32_t)getpid();
-}
-
 static char main_queue_mark;
 
 static void *const never_null = &main_queue_mark;
+static const uint32_t no_thread;
 void *const *cgrun_main_queue_last = &never_null;
+const uint32_t *cgrun_main_queue_state = &no_thread;
 
-// The queue's number, which is 1, and its label never change. So they show whether the queue's words are where we
-// expect them.
-__attribute__((constructor)) static void find_last_block(void)
+/// The offsets of the words in the main queue: dq_items_tail, dq_state, dq_serialnum, dq_label.
+enum { LAST = 48, STATE = 56, NUMBER = 64, LABEL = 72 };
+
+bool cgrun_has_known_words(const char *queue, const char *label)
 {
+    unsigned long number;
+    const char *found;
+    memcpy(&number, queue + NUMBER, sizeof number);
+    memcpy(&found, queue + LABEL, sizeof found);
+    return number == 1 && found == label;
+}
+
+// Finds the two words that we read in the main queue. Both are private. The two words behind them never change, so they
+// show whether this libdispatch has the words where we expect them. If not, each look asks the kernel, and the queue
+// counts as the main thread's. Then dispatchMain() is not noticed.
+//
+// This is a constructor, so that each pass of the main loop reads plain variables. A constant in Swift would first
+// check whether it was initialised. Other constructors read the words, so this one comes first.
+__attribute__((constructor(101))) static void find_words(void)
+{
+    cgrun_main_thread_id = (uint32_t)getpid();
     if (cgrun_main_queue == NULL)
         return;
-    unsigned long number;
-    const char *label;
-    memcpy(&number, cgrun_main_queue + CGRUN_QUEUE_NUMBER, sizeof number);
-    memcpy(&label, cgrun_main_queue + CGRUN_QUEUE_LABEL, sizeof label);
-    if (number == 1 && label == dispatch_queue_get_label(cgrun_main_queue))
-        cgrun_main_queue_last = (void *const *)(cgrun_main_queue + CGRUN_QUEUE_LAST);
+    bool are_known = cgrun_has_known_words(cgrun_main_queue, dispatch_queue_get_label(cgrun_main_queue));
+    if (are_known)
+        cgrun_main_queue_last = (void *const *)(cgrun_main_queue + LAST);
+    cgrun_main_queue_state = are_known ? (const uint32_t *)(cgrun_main_queue + STATE) : &cgrun_main_thread_id;
 }
 
 int cgrun_main_queue_handle(void)

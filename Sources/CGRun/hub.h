@@ -67,6 +67,8 @@ static inline void cgrun_forget_ready(GSource *source)
 {
     // GLib's own G_SOURCE_READY, which has no public name: the first of the flags that GHook leaves to its users.
     enum { READY = 1 << G_HOOK_FLAG_USER_SHIFT };
+    // GLib cannot move the field: its header shows the struct. See docs/decisions/hub.md.
+    _Static_assert(sizeof(gpointer) != 8 || offsetof(GSource, flags) == 44, "the flags of a GSource");
     if (g_atomic_int_get((gint *)&source->flags) & READY)
         g_atomic_int_and(&source->flags, ~(guint)READY);
 }

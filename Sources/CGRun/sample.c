@@ -53,6 +53,7 @@ static void note_source(cgrun_sample *sample)
     sample->source[0] = '\0';
     GSource *source = sample->depth > 0 ? g_main_current_source() : NULL;
     // Not g_source_get_context(), which complains about a source that was destroyed in its callback.
+    _Static_assert(sizeof(gpointer) != 8 || offsetof(GSource, context) == 32, "the context of a GSource");
     sample->context = source != NULL ? source->context : NULL;
     const char *name = source != NULL ? g_source_get_name(source) : NULL;
     if (name != NULL)

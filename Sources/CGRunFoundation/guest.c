@@ -6,6 +6,7 @@
 
 #include "cgrun-foundation.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -95,6 +96,7 @@ bool cgrun_guest_is_common_modes(const void *name)
 }
 
 bool cgrun_guest_is_default_mode(const void *name) { return name == kCFRunLoopDefaultMode; }
+const void *cgrun_guest_default_mode(void) { return kCFRunLoopDefaultMode; }
 bool cgrun_guest_is_common(void *loop, const void *mode) { return _CFRunLoop01(loop, mode); }
 const void *cgrun_guest_copy_current_mode(void *loop) { return CFRunLoopCopyCurrentMode(loop); }
 const void *cgrun_guest_copy_modes(void *loop) { return CFRunLoopCopyAllModes(loop); }
@@ -185,18 +187,42 @@ void cgrun_guest_invalidate_source(void *source) { CFRunLoopSourceInvalidate(sou
 static int port_of_probe(void *info) { return (int)(intptr_t)info; }
 static void probe_called(void *info) { (void)info; }
 
-/// The epoll that watches the descriptor; -1 if none does. Only that epoll can change how it watches the descriptor.
-static int epoll_that_watches(int descriptor)
+/// Only the epoll that watches a descriptor can change how it watches the descriptor.
+static bool watches(int epoll, int descriptor)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = descriptor};
+    return epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) == 0;
+}
+
+/// The epoll that watches the descriptor, among those numbers that may be open if /proc is missing; -1 if none does.
+static int epoll_by_number(int descriptor)
 {
     struct rlimit limit = {0};
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = descriptor};
     getrlimit(RLIMIT_NOFILE, &limit);
     // The limit may have been lowered since the epoll was made, so at least 4096 numbers are tried.
     int count = limit.rlim_cur > 1 << 20 ? 1 << 20 : limit.rlim_cur < 4096 ? 4096 : (int)limit.rlim_cur;
     for (int epoll = 0; epoll < count; epoll++)
-        if (epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) == 0)
+        if (watches(epoll, descriptor))
             return epoll;
     return -1;
+}
+
+/// The epoll that watches the descriptor; -1 if none does.
+static int epoll_that_watches(int descriptor)
+{
+    // Not /proc/self, which is the main thread: that may have ended.
+    DIR *files = opendir("/proc/thread-self/fd");
+    if (files == NULL)
+        return epoll_by_number(descriptor);
+    int found = -1;
+    for (struct dirent *file; found < 0 && (file = readdir(files)) != NULL;) {
+        char *end;
+        long epoll = strtol(file->d_name, &end, 10);
+        if (*end == '\0' && watches((int)epoll, descriptor))
+            found = (int)epoll;
+    }
+    closedir(files);
+    return found;
 }
 
 int cgrun_guest_find_epoll(void *loop, const void *mode)

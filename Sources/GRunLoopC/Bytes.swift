@@ -4,6 +4,7 @@
 
 import CGRunHeaders
 import GRunLoop
+import GRunLoopMessagePorts
 
 /// A reference to a `GBytes`, whose memory stays in place as long as this object lives.
 final class Bytes: @unchecked Sendable {

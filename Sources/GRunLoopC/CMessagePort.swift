@@ -4,7 +4,9 @@
 
 public import CGRun
 import CGRunHeaders
+import CGRunMessagePorts
 import GRunLoop
+import GRunLoopMessagePorts
 import Synchronization
 
 private let isPort: StaticString = "port != NULL"
@@ -262,7 +264,7 @@ public func grun_message_take_fds(
     Call.of { call in
         count?.pointee = 0
         // The descriptors are behind a lock, which nothing may take in a forked child.
-        guard let message = call.message(message), !GRunLoop.refusesInForkedChild("") else { return nil }
+        guard let message = call.message(message), !Fork.refuses("") else { return nil }
         let descriptors = message.takeDescriptors()
         if descriptors.isEmpty { return nil }
         count?.pointee = guint(descriptors.count)

@@ -4,6 +4,7 @@
 
 public import CGRunHeaders
 import GRunLoop
+import GRunLoopMessagePorts
 
 private typealias SharedMessage = GRunLoop.PortMessage.Shared
 
@@ -16,7 +17,7 @@ extension Call {
     /// The message, for functions that take its lock. Nil, after a log message, if it is NULL or in a forked child.
     fileprivate func message(_ pointer: OpaquePointer?) -> SharedMessage? {
         let message: SharedMessage? = object(pointer, isMessage)
-        return message == nil || GRunLoop.refusesInForkedChild("") ? nil : message
+        return message == nil || Fork.refuses("") ? nil : message
     }
 
     fileprivate func component(_ pointer: OpaquePointer?, _ index: guint) -> GRunLoop.PortMessage.Component? {

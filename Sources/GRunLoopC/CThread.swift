@@ -56,7 +56,7 @@ public func grun_thread_stop(_ thread: OpaquePointer?) { Call.of { $0.thread(thr
 @c @implementation
 public func grun_thread_join(_ thread: OpaquePointer?) {
     Call.of { call in
-        guard let thread = call.thread(thread), !GRunLoop.refusesInForkedChild(""),
+        guard let thread = call.thread(thread), !Fork.refuses(""),
             call.requires(!thread.loop.isOfThisThread, "the calling thread is another one")
         else { return }
         thread.join()

@@ -4,6 +4,7 @@
 
 public import CGRunHeaders
 import GRunLoop
+import GRunLoopMessagePorts
 
 typealias ErrorPlace = UnsafeMutablePointer<UnsafeMutablePointer<GError>?>
 

@@ -72,7 +72,7 @@ final class Guest: @unchecked Sendable {
     deinit { cgrun_guest_release(address) }
 
     static func of(_ context: UnsafeMutableRawPointer?) -> Guest {
-        guard let context else { GRunLoop.endProcess("a callback of Core Foundation's has lost its context") }
+        guard let context else { Log.fatal("a callback of Core Foundation's has lost its context") }
         return Unmanaged<Guest>.fromOpaque(context).takeUnretainedValue()
     }
 
@@ -80,8 +80,9 @@ final class Guest: @unchecked Sendable {
 
     /// Returns a token of the guest of this thread's loop, and begins serving if nobody has. The loop's thread.
     static func use(of loop: GRunLoop) throws(GRunLoop.ServingError) -> Use {
-        guard !GRunLoop.isForkedChild else { throw .forked }
+        guard !Fork.isChild else { throw .forked }
         guard GRunLoop.boxedType != 0 else { throw .anotherCopy }
+        if GRunLoop.isInEnvironment("GRUN_NO_FOUNDATION") { throw .refused }
         if let guest = Guests.guest(of: cgrun_guest_current()) { return Use(guest) }
         let guest = Guest(loop)
         // The token exists before serving begins, because a callout of the check may serve the loop too, and end that.
@@ -96,7 +97,7 @@ final class Guest: @unchecked Sendable {
     }
 
     /// Whether the loop is served. False in a forked child as well, where nothing may take a lock.
-    var isServed: Bool { atomicServed.load(ordering: .relaxed) && !GRunLoop.isForkedChild }
+    var isServed: Bool { atomicServed.load(ordering: .relaxed) && !Fork.isChild }
 
     /// Whether a callback from Core Foundation must do something.
     var isActive: Bool { isServed && loop.isCurrent }
@@ -104,6 +105,7 @@ final class Guest: @unchecked Sendable {
     /// Begins serving. The steps that cannot be undone come last.
     private func begin() throws(GRunLoop.ServingError) {
         guard cgrun_notices_find() else { throw .notSeen }
+        guard canTellCommonModes else { throw .notServed }
         let context = Unmanaged.passRetained(self)
         guard let items = GuestItems(of: address, context: context.toOpaque()) else {
             context.release()
@@ -125,6 +127,13 @@ final class Guest: @unchecked Sendable {
         for name in coreFoundationModes() { meet(name).map { _ = complete($0) } }
         // A run of Core Foundation that is under way must sleep in our loop from now on, so it is woken.
         if isInCoreFoundationRun { cgrun_guest_wake_up(address) }
+    }
+
+    /// Checks a function of Core Foundation that is not documented: whether a mode is common.
+    private var canTellCommonModes: Bool {
+        guard let unknown = cgrun_guest_string("grun.unknown") else { return true }
+        defer { cgrun_guest_release(unknown) }
+        return cgrun_guest_is_common(address, cgrun_guest_default_mode()) && !cgrun_guest_is_common(address, unknown)
     }
 
     /// Checks that a block and a timer of Foundation arrive in the way in which they will arrive from now on.
@@ -186,7 +195,7 @@ final class Guest: @unchecked Sendable {
         }
 
         func end() {
-            guard !GRunLoop.isForkedChild, !hasEnded.exchange(true, ordering: .relaxed), let guest,
+            guard !Fork.isChild, !hasEnded.exchange(true, ordering: .relaxed), let guest,
                 guest.uses.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
             else { return }
             if guest.loop.isCurrent { return guest.endIfUnused() }

@@ -55,7 +55,7 @@ final class GuestWait: @unchecked Sendable {
     init(depth: Int, _ mode: GuestMode) { (self.depth, self.mode) = (depth, mode) }
 
     /// Whether a callout of our loop that is called now belongs to this run, and not to a nested one.
-    func isInnermost(of loop: GRunLoop) -> Bool { depth == loop.runDepth }
+    func isInnermost(of loop: GRunLoop) -> Bool { depth == loop.runCount }
 
     /// Makes this run return, after all nested runs of our loop have returned. If there are nested runs, it also wakes
     /// Core Foundation, because they may have consumed its wake-up. The loop's thread.
@@ -70,7 +70,7 @@ final class GuestWait: @unchecked Sendable {
         }
         self.ender = ender
         loop.add(ender, forMode: mode.mode)
-        loop.wakeUpAllRuns()
+        loop.wakeUpEveryRun()
     }
 
     private func stop(_ loop: GRunLoop) {

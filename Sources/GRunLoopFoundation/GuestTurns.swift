@@ -19,7 +19,7 @@ extension Guest {
             if isQuiet, !mode.isReadable { cgrun_guest_wake_up(address) }
             if isQuiet || mode.isReadable { wait.end(in: loop, of: address) }
         // The rest of Core Foundation's pass sees most of the work. Quiet work may need the next pass.
-        case .look(loop.runDepth):
+        case .look(loop.runCount):
             if mode.settleQuietly() { owesAfterLook = true }
             mode.settleLoudly()
         default: servePasses(mode)
@@ -140,7 +140,7 @@ extension Guest {
         // Core Foundation's pass has seen all work that wakes it, or the epoll is readable and it will not sleep.
         mode.settleLoudly()
         guard !mode.isReadable else { return }
-        let wait = GuestWait(depth: loop.runDepth + 1, mode)
+        let wait = GuestWait(depth: loop.runCount + 1, mode)
         let run = activities.last?.run
         // Core Foundation must handle the turn source before it sleeps.
         guard run?.turnMode == nil else { return placeTurnAgain() }
@@ -199,7 +199,7 @@ extension Guest {
         let now = ContinuousClock.now
         guard now > lastTurn + loop.timeSlice else { return }
         let (handled, own) = (loop.handledCount, ownHandled)
-        activities.append(.look(depth: loop.runDepth + 1))
+        activities.append(.look(depth: loop.runCount + 1))
         prepareForRuns()
         _ = loop.run(mode: mode.mode, for: .zero)
         activities.removeLast()

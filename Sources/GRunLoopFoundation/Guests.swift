@@ -17,14 +17,14 @@ enum Guests {
 
     /// The guest of a loop of Core Foundation; nil if that loop is not served. Any thread.
     static func guest(of loop: UnsafeMutableRawPointer?) -> Guest? {
-        guard let loop, count.load(ordering: .relaxed) > 0, !GRunLoop.isForkedChild else { return nil }
+        guard let loop, count.load(ordering: .relaxed) > 0, !Fork.isChild else { return nil }
         let key = UInt(bitPattern: loop)
         return table.withLock { $0[key] }
     }
 
     /// The guest whose loop is the calling thread's.
     private static func guestHere() -> Guest? {
-        guard count.load(ordering: .relaxed) > 0, !GRunLoop.isForkedChild else { return nil }
+        guard count.load(ordering: .relaxed) > 0, !Fork.isChild else { return nil }
         return table.withLock { $0.values.first { $0.loop.isCurrent } }
     }
 
@@ -49,7 +49,7 @@ enum Guests {
                     },
                     is_waiting: { Guests.guest(of: $0)?.isWaiting == true || cgrun_guest_is_waiting($0) },
                     drain: {
-                        if GRunLoop.isForkedChild { return cgrun_guest_drain() }
+                        if Fork.isChild { return cgrun_guest_drain() }
                         GRunLoop.drainMainQueue(by: cgrun_guest_drain)
                     })
                 guard cgrun_notices_begin(&notices) else { return false }

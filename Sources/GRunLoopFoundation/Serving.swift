@@ -29,7 +29,8 @@ extension GRunLoop {
     /// add a timer of Foundation to the mode, such as one for `Date.distantFuture`.
     ///
     /// To check that serving works, this function passes a block and a timer through Foundation's loop, in the default
-    /// mode, before it returns. Other work that is pending in that mode may be called too.
+    /// mode, before it returns. Other work that is pending in that mode may be called too. A person who suspects that
+    /// serving does harm can set the environment variable `GRUN_NO_FOUNDATION`: then this function throws.
     ///
     /// Threads: this loop's own. A second call returns another token for the same loop. Serving ends when the last
     /// token is ended or released. There is no corresponding function in Foundation.
@@ -84,6 +85,8 @@ extension GRunLoop {
         case anotherCopy
         /// This process was forked and did not exec().
         case forked
+        /// The environment variable `GRUN_NO_FOUNDATION` is set.
+        case refused
 
         /// Returns ``description``, for code that prints `localizedDescription`.
         public var errorDescription: String? { description }
@@ -115,6 +118,8 @@ extension GRunLoop {
             case .forked:
                 "this process was forked and did not exec(): Foundation's run loop is not served in it; call exec() "
                     + "after fork(), or start the child with Process"
+            case .refused:
+                "GRUN_NO_FOUNDATION is set, so Foundation's run loop is not served; unset it to have it served"
             }
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program whose entry point is async: what becomes of its main thread. Started by the tests with a scenario's name.
 
+import CAsyncHook
 import CGRunGLib
 import Dispatch
 import GRunLoop
@@ -11,6 +12,8 @@ import TestSupport
     static func main() async {
         switch CommandLine.arguments.dropFirst().first {
         case "kept": await kept()
+        case "beside-another-hook": await beside(async_hook_install)
+        case "beside-a-hook-that-calls-nothing": await beside(async_hook_install_alone)
         case "driven-by-glib": await drivenByGLib()
         case "too-late": await tooLate()
         case "twice": await twice()
@@ -68,6 +71,14 @@ import TestSupport
         loop.quit()
         while !loop.hasReturned { await Task.yield() }
         say("afterwards: \(loop.isRunning), main thread: \(threadID == getpid())")
+    }
+
+    /// Another library has set a hook of its own since this one was loaded.
+    @MainActor private static func beside(_ install: (@convention(c) () -> Void) -> Void) async {
+        install { say("the other hook") }
+        GRunLoop.driveAsyncMain()
+        await Task.yield()
+        sayWhere("after a sleep")
     }
 
     private static func tooLate() async {

@@ -3,6 +3,7 @@
 // stack is never released, which a sanitizer calls a leak.
 
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 import Testing

@@ -47,12 +47,14 @@ import Testing
         "Executor.enqueue",
         // Before anything else, on the main thread.
         "AsyncMain.driveAsyncMain",
+        // The one of the source that stands for a message port: the port's is called.
+        "DescriptorSource.invalidate",
     ]
 
     /// Whoever makes something public says in ForkedCalls what it does in a child.
     @Test("every public function, variable and initializer is called there")
     func nothingIsLeftOut() async throws {
-        let called = runChild("forked-calls").output
+        let called = runChild("forked-calls").output.filter { !$0.contains("/") }
         let expected = try publicNames()
         #expect(expected.count > 100)
         #expect(missing(in: called + Self.left, of: expected).isEmpty, "not called in a forked child")
@@ -70,12 +72,13 @@ import Testing
 
     /// By the file in which it is declared: `Running.stop`. The C interface has a check of its own.
     private func publicNames() throws -> [String] {
-        let sources = #filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 } + "/Sources/GRunLoop"
-        return try entries(of: sources).filter { !$0.contains(".") }.flatMap { folder in
-            try entries(of: sources + "/" + folder).flatMap { file -> [String] in
+        let sources = #filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 } + "/Sources/"
+        let folders = try entries(of: sources + "GRunLoop").filter { !$0.contains(".") }.map { "GRunLoop/" + $0 }
+        return try (folders + ["GRunLoopMessagePorts"]).flatMap { folder in
+            try entries(of: sources + folder).filter { $0.hasSuffix(".swift") }.flatMap { file -> [String] in
                 let name = String(file.dropLast(6))
                 if Self.values.contains(name) { return [] }
-                let lines = try lines(of: "\(sources)/\(folder)/\(file)")
+                let lines = try lines(of: "\(sources)\(folder)/\(file)")
                 return lines.compactMap(declaredName).map { name + "." + $0 }
             }
         }

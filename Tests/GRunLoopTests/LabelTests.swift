@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import GRunLoop
+@testable import GRunLoopMessagePorts
 
 /// Anything that has a label.
 private struct Labelled: Sendable {
@@ -18,7 +19,7 @@ private struct Labelled: Sendable {
     /// Nil: it has none.
     let description: (@Sendable () -> String)?
 
-    init<Item: Invalidatable & CustomStringConvertible>(
+    init<Item: GRunLoop.Item & CustomStringConvertible>(
         _ kind: String, _ item: Item, _ label: ReferenceWritableKeyPath<Item, String?> & Sendable
     ) {
         self.kind = kind

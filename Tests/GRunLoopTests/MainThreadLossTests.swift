@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who keeps the main thread and who loses it: each in a process of its own.
 
+import CGRun
+import Glibc
 import TestSupport
 import Testing
 
@@ -18,6 +20,15 @@ import Testing
     func drivenByGLib() {
         let child = runChild("driven-by-glib", of: "grun-async-main-child")
         #expect(child.output == ["under GLib: true, main thread: true", "afterwards: false, main thread: true"])
+        #expect(child.status == 0)
+    }
+
+    @Test(
+        "a hook that another library has set meanwhile is called as well, and the thread is driven whatever it calls",
+        arguments: ["beside-another-hook", "beside-a-hook-that-calls-nothing"])
+    func besideAnotherHook(_ scenario: String) {
+        let child = runChild(scenario, of: "grun-async-main-child")
+        #expect(child.output == ["the other hook", "after a sleep, main thread: true"])
         #expect(child.status == 0)
     }
 
@@ -54,6 +65,24 @@ import Testing
         let child = runChild("twice", of: "grun-async-main-child")
         #expect(child.output == ["after a sleep, main thread: true"])
         #expect(child.errorCount(of: "too late: the main thread is being driven already") == 1, "\(child.errors)")
+    }
+}
+
+@Suite("The main dispatch queue's private words") struct MainQueueWordsTests {
+    @Test("they are known by two words behind them, and by no other words")
+    func words() {
+        let label = strdup("a label")
+        defer { free(label) }
+        var words = [UInt](repeating: 0, count: 10)
+        func areKnown(_ number: UInt, _ found: UnsafeMutablePointer<CChar>?) -> Bool {
+            (words[8], words[9]) = (number, UInt(bitPattern: found))
+            return words.withUnsafeBytes {
+                cgrun_has_known_words($0.baseAddress?.assumingMemoryBound(to: CChar.self), label)
+            }
+        }
+        #expect(areKnown(1, label) && !areKnown(2, label) && !areKnown(1, nil))
+        // Those of this libdispatch.
+        #expect(cgrun_main_queue_owner_at_load() == UInt32(getpid()))
     }
 }
 

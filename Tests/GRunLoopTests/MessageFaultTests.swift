@@ -5,6 +5,7 @@ import Glibc
 import Testing
 
 @testable import GRunLoop
+@testable import GRunLoopMessagePorts
 
 @Suite("Message ports: the table of errors") struct MessageFaultTests {
     /// The rows of docs/message-errors.md with a group: its errors by name, nil for all others, and their class.

@@ -2,11 +2,13 @@
 // Message ports: the memory of messages, and how much of a process a sender's messages may hold.
 
 import CGRun
+import CGRunMessagePorts
 import Glibc
 import TestSupport
 import Testing
 
 @testable import GRunLoop
+@testable import GRunLoopMessagePorts
 
 private typealias Port = GRunLoop.MessagePort
 private typealias Remote = GRunLoop.RemoteMessagePort

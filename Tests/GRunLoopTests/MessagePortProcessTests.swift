@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import GRunLoop
+@testable import GRunLoopMessagePorts
 
 @Suite("Message ports of processes", .serialized) struct MessagePortProcessTests {
     private func lines(of scenario: String) -> [String] {

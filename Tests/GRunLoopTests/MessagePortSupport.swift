@@ -2,10 +2,12 @@
 // Peers of message ports that send packets which no port of the library sends.
 
 import CGRun
+import CGRunMessagePorts
 import Glibc
 import TestSupport
 
 @testable import GRunLoop
+@testable import GRunLoopMessagePorts
 
 /// Memory that can be sealed, by what Glibc's module map does not show to Swift.
 enum SealableMemory {

@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import GRunLoop
+@testable import GRunLoopMessagePorts
 
 private typealias Port = GRunLoop.MessagePort
 private typealias Remote = GRunLoop.RemoteMessagePort

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Message ports beside peers that send too much: whose turn it is, and how deep a handler is called within itself.
 
+import GRunLoop
 import Glibc
 import TestSupport
 import Testing
 
-@testable import GRunLoop
+@testable import GRunLoopMessagePorts
 
 private typealias Port = GRunLoop.MessagePort
 private typealias Remote = GRunLoop.RemoteMessagePort

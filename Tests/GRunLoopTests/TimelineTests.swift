@@ -4,6 +4,7 @@
 import CGRun
 import CGRunGLib
 import Foundation
+import GRunLoopMessagePorts
 import TestSupport
 import Testing
 
@@ -431,6 +432,25 @@ private final class Callee: Forwarder, @unchecked Sendable {
             #expect(numbers.1 >= "006" && numbers.2 >= "002" && numbers.2 <= numbers.1, "\(text)")
             #expect(late.contains("calls = 1, "), "\(late)")
             #expect(source.description.contains("calls = (not recorded), "))
+        }
+    }
+
+    @Test("what a message port has cost is in its description, although a source stands for it in its modes")
+    func messagePortCounters() async throws {
+        let timeline = GRunLoop.Timeline()
+        try await onFreshThread { loop in
+            let count = Counter()
+            let port = try GRunLoop.MessagePort(RuntimeDirectory.newName("counted")) { _ in count.increment() }
+            try loop.add(port, forMode: .default)
+            let remote = try GRunLoop.RemoteMessagePort.lookUp(port.name ?? "")
+            timeline.start()
+            for id: Int32 in 1...3 { try remote.send(id) }
+            while count.value < 3 { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+            let text = port.description
+            timeline.stop()
+            port.invalidate()
+            let calls = try #require(text.firstMatch(of: #/calls = (\d+), /#))
+            #expect(Int(calls.1) ?? 0 >= 3, "\(text)")
         }
     }
 

@@ -89,7 +89,7 @@ final class CommonItemsModel: Model {
         try expect(items.ordered.isEmpty, "an item is left")
     }
 
-    private func number(of item: Item) -> Int {
+    private func number(of item: CommonItem) -> Int {
         switch item {
         case .source(let source): source.order
         case .context(let context): 100 + (contexts.firstIndex(of: context) ?? 100)

@@ -2,9 +2,11 @@
 // The exchanges of a remote port, over a real socket that holds little.
 
 import CGRun
+import CGRunMessagePorts
 import Glibc
 
 @testable import GRunLoop
+@testable import GRunLoopMessagePorts
 
 final class MessageExchangesModel: Model {
     static let name = "MessageExchanges"

@@ -3,6 +3,7 @@
 // gets its own reply, or is told why there is none; and a name can be taken again as soon as its port has ended.
 
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 

@@ -2,6 +2,7 @@
 // Every form of `await` that the library has, on a loop that is about to end.
 
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 

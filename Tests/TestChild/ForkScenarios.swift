@@ -3,6 +3,7 @@
 
 import CGRunGLib
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 import Synchronization
 import TestSupport

@@ -3,6 +3,7 @@
 // ForkTests says which are missing.
 
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 
 extension ForkScene {
@@ -77,22 +78,16 @@ extension ForkScene {
     }
 
     private var membershipCalls: [ForkedCall] {
-        [
-            said("TimerMembership.add") { loop.add(timer, forMode: mode) },
-            said("TimerMembership.remove") { loop.remove(timer, forMode: .default) },
-            said("TimerMembership.contains") { !loop.contains(timer, forMode: .default) },
-            said("SourceMembership.add") { loop.add(source, forMode: mode) },
-            said("SourceMembership.remove") { loop.remove(source, forMode: .common) },
-            said("SourceMembership.contains") { !loop.contains(source, forMode: .common) },
-            said("DescriptorSourceMembership.add") { try loop.add(descriptor, forMode: mode) },
-            said("DescriptorSourceMembership.remove") { loop.remove(descriptor, forMode: .default) },
-            said("DescriptorSourceMembership.contains") { !loop.contains(descriptor, forMode: .default) },
-            said("ObserverMembership.add") { loop.add(observer, forMode: mode) },
-            said("IdleQueueMembership.add") { loop.add(idleQueue, forMode: mode) },
-            said("ObserverMembership.remove") { loop.remove(observer, forMode: .default) },
-            said("IdleQueueMembership.remove") { loop.remove(idleQueue, forMode: .default) },
-            said("ObserverMembership.contains") { !loop.contains(observer, forMode: .default) },
-            said("IdleQueueMembership.contains") { !loop.contains(idleQueue, forMode: .default) },
+        let items: [[ForkedCall]] = [
+            membership("Timer", timer), membership("SourceMembership", source),
+            membership("DescriptorSource", descriptor), membership("Observer", observer),
+            membership("IdleQueue", idleQueue), membership("Port", port), membership("MessagePort", messagePort),
+        ]
+        return items.flatMap { $0 } + [
+            said("Item.label") { timer.label == nil },
+            said("Item.add") { loop.add(timer, forMode: mode) },
+            said("Item.remove") { loop.remove(timer, forMode: .default) },
+            said("Item.contains") { !loop.contains(timer, forMode: .default) },
             said("ContextMembership.add") { loop.add(context: context, forMode: mode) },
             said("ContextMembership.remove") { loop.remove(context: context, forMode: mode) },
             said("ContextMembership.contains") { !loop.contains(context: context, forMode: mode) },
@@ -162,19 +157,21 @@ extension ForkScene {
             silent("IdleQueue.isValid") { !idleQueue.isValid },
             silent("IdleQueue.invalidate") { idleQueue.invalidate() },
             silent("IdleQueue.description") { idleQueue.description.contains("forked") },
-            label(source, \.label), label(descriptor, \.label), label(timer, \.label), label(observer, \.label),
-            label(idleQueue, \.label), label(port, \.label),
         ]
     }
 
-    /// Another thread may have been naming an item at the fork.
-    private func label<Item: AnyObject>(
-        _ item: Item, _ label: ReferenceWritableKeyPath<Item, String?>
-    ) -> ForkedCall {
-        said("\(Item.self).label") {
-            item[keyPath: label] = "a child's"
-            return item[keyPath: label] == nil
-        }
+    /// What each kind of item does when a loop asks it to join or leave a mode, and its label, which another thread may
+    /// have been setting at the fork. A name with a stroke is a further call of a declaration.
+    private func membership<Item: GRunLoop.Item>(_ file: String, _ item: Item) -> [ForkedCall] {
+        [
+            said("\(file).carryOut") { try loop.add(item, forMode: mode) },
+            said("\(file).carryOut/remove") { loop.remove(item, forMode: .common) },
+            said("\(file).carryOut/contains") { !loop.contains(item, forMode: .common) },
+            said("Item.label/\(file)") {
+                item.label = "a child's"
+                return item.label == nil
+            },
+        ]
     }
 
     private var isolatedCalls: [ForkedCall] {
@@ -283,6 +280,8 @@ extension ForkScene {
                 messagePort.maximumHandlerDepth = 1
                 return messagePort.maximumHandlerDepth == 0
             },
+            said("MessagePort.label") { messagePort.label == nil },
+            silent("MessagePort.description") { messagePort.description.contains("valid = No") },
             said("MessagePort.onInvalidation") { messagePort.onInvalidation {} },
             silent("MessagePort.invalidate") { messagePort.invalidate() },
             said("MessagePortMessage.send") { try reply.value?.send() == false },
@@ -323,9 +322,6 @@ extension ForkScene {
             said("Port.onInvalidation") { port.onInvalidation {} },
             silent("Port.invalidate") { port.invalidate() },
             silent("Port.description") { port.description.contains("forked") },
-            said("PortMembership.add") { loop.add(port, forMode: mode) },
-            said("PortMembership.remove") { loop.remove(port, forMode: .common) },
-            said("PortMembership.contains") { !loop.contains(port, forMode: .common) },
             said("PortMessages.messages") { _ = port.messages(on: loop).makeAsyncIterator() },
         ]
     }

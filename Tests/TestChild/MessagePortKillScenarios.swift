@@ -2,6 +2,7 @@
 // The two sides of a message port for scripts/kill-ports, which kills one of them at a system call.
 
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 

@@ -2,6 +2,7 @@
 // Message ports in a process that has few descriptors.
 
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 

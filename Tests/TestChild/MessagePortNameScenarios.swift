@@ -3,6 +3,7 @@
 // them.
 
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 

@@ -2,6 +2,7 @@
 // What message ports do to a process, and its end, its forks and its environment to them.
 
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 

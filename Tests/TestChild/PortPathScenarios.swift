@@ -2,6 +2,7 @@
 // Where the names of message ports are: a path is bytes, and need not be UTF-8.
 
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 

@@ -3,6 +3,7 @@
 
 import CGRunGLib
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 
@@ -59,7 +60,9 @@ private func isForbidden(_ error: any Error) -> Bool {
 @Sendable private func addsWithoutEpoll(_ code: Int32) throws {
     let pipe = Pipe()
     forbid("epoll_create1", code)
-    sayError { try GRunLoop.current.add(.init(descriptor: pipe.readEnd) { _, _ in }, forMode: .default) }
+    sayError {
+        try GRunLoop.current.add(GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in }, forMode: .default)
+    }
 }
 
 /// A file that cannot be polled is said to be one where nothing is forbidden.
@@ -67,10 +70,10 @@ private func isForbidden(_ error: any Error) -> Bool {
     let (loop, pipe) = (GRunLoop.current, Pipe())
     let file = open("/dev/null", O_RDONLY | O_CLOEXEC)
     do throws(GRunLoop.DescriptorError) {
-        try loop.add(.init(descriptor: file) { _, _ in }, forMode: .default)
+        try loop.add(GRunLoop.DescriptorSource(descriptor: file) { _, _ in }, forMode: .default)
     } catch { say(error == .notPollable(descriptor: file) ? "not pollable" : "\(error)") }
     forbid("epoll_ctl", code)
-    sayError { try loop.add(.init(descriptor: pipe.readEnd) { _, _ in }, forMode: .default) }
+    sayError { try loop.add(GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in }, forMode: .default) }
 }
 
 @Sendable private func removesInVain(_ code: Int32) throws {
@@ -96,7 +99,8 @@ private func isForbidden(_ error: any Error) -> Bool {
 
 @Sendable private func waitsInVain(_ code: Int32) throws {
     let pipe = Pipe()
-    try GRunLoop.current.add(.init(descriptor: pipe.readEnd) { _, _ in say("performed") }, forMode: .default)
+    try GRunLoop.current.add(
+        GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in say("performed") }, forMode: .default)
     forbid("epoll_wait", code)
     pipe.send()
     GRunLoop.current.run(for: .seconds(5), returningAfterSourceHandled: true)
@@ -105,7 +109,8 @@ private func isForbidden(_ error: any Error) -> Bool {
 
 @Sendable private func waitsInVainUnderAHost(_ code: Int32) throws {
     let pipe = Pipe()
-    try GRunLoop.main.add(.init(descriptor: pipe.readEnd) { _, _ in say("performed") }, forMode: .default)
+    try GRunLoop.main.add(
+        GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in say("performed") }, forMode: .default)
     forbid("epoll_wait", code)
     pipe.send()
     for _ in 0..<10 { g_main_context_iteration(nil, 0) }
@@ -181,7 +186,8 @@ private func isForbidden(_ error: any Error) -> Bool {
 
 @Sendable private func sleepsInVain(_ code: Int32) throws {
     let pipe = Pipe()
-    try GRunLoop.current.add(.init(descriptor: pipe.readEnd) { _, _ in say("performed") }, forMode: .default)
+    try GRunLoop.current.add(
+        GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, _ in say("performed") }, forMode: .default)
     forbid("ppoll", code)
     GRunLoop.current.run(for: .seconds(5), returningAfterSourceHandled: true)
     say("came back")

@@ -2,6 +2,7 @@
 // An item of any kind whose closure is called again and again, to be moved from loop to loop.
 
 import GRunLoop
+import GRunLoopMessagePorts
 
 /// An item that is in the default modes of loops. Threads: any.
 public struct Movable: Sendable {

@@ -4,6 +4,7 @@
 import BenchSupport
 import CGRunGLib
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 
 /// What tells the service to end.

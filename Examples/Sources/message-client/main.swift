@@ -2,6 +2,7 @@
 // Asks message-service: first as Core Foundation's programs do, by a run of the loop, then with await.
 
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 
 let (greet, wait): (Int32, Int32) = (1, 2)

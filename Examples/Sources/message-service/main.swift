@@ -5,6 +5,7 @@
 //   swift run --package-path Examples message-client world
 
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 
 let name = "org.example.greeter"

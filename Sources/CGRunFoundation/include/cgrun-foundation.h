@@ -114,6 +114,8 @@ bool cgrun_guest_is_default_mode(const void *name);
 const void *cgrun_guest_copy_current_mode(void *loop);
 /// An array of all modes, which the caller releases.
 const void *cgrun_guest_copy_modes(void *loop);
+/// The name of the default mode, which is always common. The caller does not release it.
+const void *cgrun_guest_default_mode(void);
 bool cgrun_guest_is_common(void *loop, const void *mode);
 void cgrun_guest_stop(void *loop);
 bool cgrun_guest_is_waiting(void *loop);

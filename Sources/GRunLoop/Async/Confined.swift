@@ -11,31 +11,16 @@ enum Home: Sendable {
     case thread(of: GRunLoop)
     /// The late jobs of this executor, whose loop has ended.
     case lateJobs(of: any SerialExecutor)
-
-    /// The home, as an item uses it.
-    var belonging: any Belonging { self }
-}
-
-/// The part of a home that an item uses: it checks where the closure is used, and releases the closure.
-protocol Belonging {
-    /// Ends the process if the item may not be added to the loop. It may be called with a lock held.
-    func require(_ loop: GRunLoop, for item: StaticString)
-    /// Ends the process if the closure may not be called here.
-    func requireHere()
-    /// Whether the closure may be released here.
-    var isHere: Bool { get }
-    /// Releases the closure where its actor is. Call it without a lock.
-    func letGo(of confined: Confined)
 }
 
 /// A closure that belongs to an actor, with a case for each kind of closure. As a generic value, the closure would be
 /// wrapped at each call.
-enum ConfinedClosure {
-    typealias Timer = (GRunLoop.Timer) -> Void
-    typealias Block = () -> Void
-    typealias Descriptor = (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions) -> Void
-    typealias Port = (GRunLoop.PortMessage) -> Void
-    typealias Observer = (GRunLoop.Observer, GRunLoop.Activity) -> Void
+package enum ConfinedClosure {
+    package typealias Timer = (GRunLoop.Timer) -> Void
+    package typealias Block = () -> Void
+    package typealias Descriptor = (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions) -> Void
+    package typealias Port = (GRunLoop.PortMessage) -> Void
+    package typealias Observer = (GRunLoop.Observer, GRunLoop.Activity) -> Void
 
     case timer(Timer)
     case block(Block)
@@ -56,7 +41,7 @@ enum ConfinedClosure {
 
 /// Holds a closure that belongs to an actor, and the actor itself. The actor must not be torn down while the closure is
 /// still there.
-final class Confined: Forwarder, @unchecked Sendable {
+package final class Confined: Forwarder, @unchecked Sendable {
     let home: Home
     /// Used only at the closure's home, or in the deinit of this object.
     private var content: Unmanaged<Content>?
@@ -86,21 +71,21 @@ final class Confined: Forwarder, @unchecked Sendable {
         guard let content else { return }
         // The closure is released at its home, because this thread may have the last reference. A loop that ends drops
         // the block that was to do so, and then this deinit runs again.
-        if home.belonging.isHere { content.release() } else { Confined(carrying: content, to: home).letGo() }
+        if home.isHere { content.release() } else { Confined(carrying: content, to: home).letGo() }
     }
 
     func call(_ use: (ConfinedClosure) -> Void) {
-        home.belonging.requireHere()
+        home.requireHere()
         // Retained, because the closure may release itself.
         guard let content = content?.takeUnretainedValue() else { return }
         use(content.closure)
     }
 
     /// The address of the closure's code; 0 if the closure was released. Call it at home.
-    var callee: UInt { content?._withUnsafeGuaranteedRef { ClosureSymbol.called(by: $0.closure.words) } ?? 0 }
+    package var callee: UInt { content?._withUnsafeGuaranteedRef { ClosureSymbol.called(by: $0.closure.words) } ?? 0 }
 
     /// Releases the closure where its actor is. Call it when the closure is never called again.
-    func letGo() { home.belonging.letGo(of: self) }
+    package func letGo() { home.letGo(of: self) }
 
     /// Releases the closure. Call it at home.
     func empty() {

@@ -3,7 +3,7 @@
 
 import CGRun
 
-extension Home: Belonging {
+extension Home {
     /// The home of an actor on which the caller runs.
     init(of actor: any Actor) {
         let executor = actor.unownedExecutor.asSerialExecutor()
@@ -114,11 +114,34 @@ extension Home: Belonging {
 }
 
 extension Confined {
-    convenience init(_ closure: ConfinedClosure, of actor: any Actor) {
+    package convenience init(_ closure: ConfinedClosure, of actor: any Actor) {
         self.init(closure, of: actor, at: Home(of: actor))
     }
 
-    convenience init(onMainActor closure: ConfinedClosure) {
-        self.init(closure, of: nil, at: .mainActor)
+    // The closures of the main actor. The casts remove the actor from their types, which changes nothing else of a
+    // closure. ``Home`` checks the actor when the closure is called, as `MainActor.assumeIsolated` would.
+
+    convenience init(onMainActor timer: @escaping @MainActor (GRunLoop.Timer) -> Void) {
+        self.init(.timer(unsafeBitCast(timer, to: ConfinedClosure.Timer.self)), of: nil, at: .mainActor)
+    }
+
+    convenience init(onMainActor block: @escaping @MainActor () -> Void) {
+        self.init(.block(unsafeBitCast(block, to: ConfinedClosure.Block.self)), of: nil, at: .mainActor)
+    }
+
+    package convenience init(
+        onMainActor descriptor:
+            @escaping @MainActor (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions)
+            -> Void
+    ) {
+        self.init(.descriptor(unsafeBitCast(descriptor, to: ConfinedClosure.Descriptor.self)), of: nil, at: .mainActor)
+    }
+
+    convenience init(onMainActor observer: @escaping @MainActor (GRunLoop.Observer, GRunLoop.Activity) -> Void) {
+        self.init(.observer(unsafeBitCast(observer, to: ConfinedClosure.Observer.self)), of: nil, at: .mainActor)
+    }
+
+    convenience init(onMainActor port: @escaping @MainActor (GRunLoop.PortMessage) -> Void) {
+        self.init(.port(unsafeBitCast(port, to: ConfinedClosure.Port.self)), of: nil, at: .mainActor)
     }
 }

@@ -7,9 +7,6 @@
 // written as `{ @MainActor in ... }`. It belongs to the main actor, wherever it is made. Neither schedules anything:
 // the actor is on the loop's thread, and the loop calls the closure directly.
 //
-// The casts remove the main actor from a closure's type. ``Home`` checks the actor when the closure is called, as
-// `MainActor.assumeIsolated` would.
-//
 // The actor must not be optional. Without an actor, the captures of a closure could still be sent to another thread.
 //
 // The compiler (6.3) misses one case, here as with `Task { }`. Code of a global actor, such as the main actor, makes a
@@ -30,7 +27,7 @@ extension Confined {
         }
     }
 
-    var descriptorHandler: @Sendable (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions) -> Void {
+    package var descriptorHandler: @Sendable (GRunLoop.DescriptorSource, GRunLoop.DescriptorSource.Conditions) -> Void {
         { source, ready in self.call { if case .descriptor(let call) = $0 { call(source, ready) } } }
     }
 }

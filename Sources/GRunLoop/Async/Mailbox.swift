@@ -10,13 +10,13 @@
 ///
 /// The loop's item and the mailbox hold each other until ``close(_:)``. Of a delayed perform, the mailbox holds only
 /// the name.
-actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
+package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     private enum Watched {
         case item(any Invalidatable)
         case perform(GRunLoop.DelayedPerform)
     }
 
-    enum End {
+    package enum End {
         case done, cancelled, loopEnded
     }
 
@@ -30,7 +30,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     private nonisolated(unsafe) var end: End?
 
     /// - Parameter merge: makes one element from an older and a newer one.
-    init(of loop: GRunLoop, merge: @escaping @Sendable (Element, Element) -> Element) {
+    package init(of loop: GRunLoop, merge: @escaping @Sendable (Element, Element) -> Element) {
         self.loop = loop
         self.merge = merge
     }
@@ -40,7 +40,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     }
 
     /// Why no more elements come; nil while some may.
-    nonisolated var reason: End? { lock.withLock { end } }
+    package nonisolated var reason: End? { lock.withLock { end } }
 
     /// The error for a task that waits for a single element, when this element does not come.
     nonisolated var failure: any Error {
@@ -49,7 +49,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
 
     /// Connects the mailbox to an item. Call it before the first ``next(isolation:)``; an element may have come
     /// already. The end of the loop closes the mailbox, and closing the mailbox invalidates `item`.
-    nonisolated func open(for item: any Invalidatable) { open(.item(item)) }
+    package nonisolated func open(for item: any Invalidatable) { open(.item(item)) }
 
     /// Connects the mailbox to a delayed perform. Closing the mailbox cancels the perform.
     nonisolated func open(for perform: GRunLoop.DelayedPerform) { open(.perform(perform)) }
@@ -68,7 +68,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     }
 
     /// Delivers an element. Called from the item's closure.
-    nonisolated func send(_ element: Element) {
+    package nonisolated func send(_ element: Element) {
         let waiting = lock.withLock { () -> SuspendedJob? in
             guard end == nil else { return nil }
             pending = pending.map { merge($0, element) } ?? element
@@ -79,7 +79,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
 
     /// Returns the next element; nil if there will be none. Cancelling the task closes the mailbox immediately. The
     /// task is not suspended if an element is there.
-    func next(isolation: isolated (any Actor)?) async -> Element? {
+    package func next(isolation: isolated (any Actor)?) async -> Element? {
         if Fork.isChild { return nil }
         if !Task.isCancelled, isDecided { return takePending() }
         return await withTaskCancellationHandler {
@@ -101,9 +101,9 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
 
     // MARK: The executor of the waiting task
 
-    nonisolated var unownedExecutor: UnownedSerialExecutor { asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { asUnownedSerialExecutor() }
 
-    nonisolated func enqueue(_ job: consuming ExecutorJob) {
+    package nonisolated func enqueue(_ job: consuming ExecutorJob) {
         let job = SuspendedJob(UnownedJob(job))
         let mustWait = lock.withLock { () -> Bool in
             if isDecidedLocked { return false }
@@ -120,7 +120,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     // MARK: The end
 
     /// Ends the mailbox, removes the item from the loop, and resumes the waiting task. The first reason counts.
-    nonisolated func close(_ reason: End) {
+    package nonisolated func close(_ reason: End) {
         guard !Fork.isChild else { return }
         // The element is released after the lock, too, because it may hold objects of the program.
         let (waiting, watched, element) = lock.withLock { () -> (SuspendedJob?, Watched?, Element?) in
@@ -142,7 +142,7 @@ actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         _ = loop.lock.withLock { loop.waiters.remove(self) }
     }
 
-    nonisolated func loopHasEnded() {
+    package nonisolated func loopHasEnded() {
         close(.loopEnded)
     }
 }

@@ -182,14 +182,9 @@ extension GRunLoop {
 }
 
 extension ChannelCore {
-    /// Copies the channel's label to its source. Another thread may change the label meanwhile, so this repeats until
-    /// both labels agree.
+    /// Copies the channel's label to its source.
     func passOnLabel() {
         guard Labels.isInUse, !Fork.isChild, let source = lock.withLock({ guarded.source }) else { return }
-        while true {
-            let text = Labels.of(self)
-            Labels.set(text, of: source)
-            if Labels.of(self) == text { return }
-        }
+        Labels.pass(from: self, to: source)
     }
 }

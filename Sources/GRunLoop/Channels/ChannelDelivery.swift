@@ -12,7 +12,7 @@ extension ChannelCore {
     /// - Parameter task: the mailbox that wakes the receiving task; nil if a closure receives.
     func bind(
         to loop: GRunLoop, inModes names: [GRunLoop.Mode], _ source: GRunLoop.Source, waking task: Mailbox<Void>?,
-        _ call: StaticString
+        _ call: String
     ) -> Bool {
         let isFirst = lock.withLock { () -> Bool in
             guard guarded.loop == nil else { return false }

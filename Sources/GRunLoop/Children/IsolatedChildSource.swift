@@ -35,8 +35,7 @@ extension GRunLoop.ChildSource {
         pid: Int32, isolation: MainActor = .shared,
         handler: @escaping @MainActor (GRunLoop.ChildSource, Outcome) -> Void
     ) throws(GRunLoop.ChildError) {
-        let call = unsafeBitCast(handler, to: ((GRunLoop.ChildSource, Outcome) -> Void).self)
-        let confined = Confined(onMainActor: .descriptor { source, _ in Self.perform(source, call) })
+        let confined = Confined { @MainActor source, _ in Self.perform(source, handler) }
         try self.init(pid, confined: confined, confined.descriptorHandler)
     }
 }

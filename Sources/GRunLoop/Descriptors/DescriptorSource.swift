@@ -151,7 +151,7 @@ extension GRunLoop {
         /// The conditions as bits, without bits that no loop can wait for.
         private static func bits(of conditions: Conditions) -> UInt8 { UInt8(conditions.rawValue & 0x1F) }
 
-        func change(to conditions: Conditions) {
+        package func change(to conditions: Conditions) {
             var effects = DeferredEffects()
             guardian.withLock { changeLocked(to: Self.bits(of: conditions), &effects) }
             effects.carryOut()
@@ -191,21 +191,60 @@ extension GRunLoop {
         /// Whether the library owns the descriptor. If so, the program does not close it, and cannot change its
         /// conditions.
         var ownsDescriptor: Bool { false }
-        /// Called before the source is added to a mode of a loop. Returns whether it may be added; if not, it logs why.
-        func willBeAdded(to loop: GRunLoop) -> Bool { true }
+        /// The object of which the description speaks.
+        var shown: AnyObject { self }
         /// Whether the source is in no mode.
-        var isNowhere: Bool { guardian.withLock { places.first == nil } }
+        package var isNowhere: Bool { guardian.withLock { places.first == nil } }
     }
 }
 
 /// A source whose descriptor the library owns: no other code closes the number.
-final class OwnDescriptorSource: GRunLoop.DescriptorSource, @unchecked Sendable {
+///
+/// It may stand for another object in the modes, such as a message port, and then keeps that object alive.
+package final class OwnDescriptorSource: GRunLoop.DescriptorSource, @unchecked Sendable {
+    /// The object for which the source stands; the source itself if it stands for none.
+    package var owner: AnyObject { content ?? self }
+    private let content: (any GRunLoop.Item)?
+    private let kind: String
+
+    /// - Parameter kind: the kind of thing that the source waits for, as people read it.
+    package init(
+        descriptor: Int32, of kind: String = "descriptor", ownedBy owner: (any GRunLoop.Item)? = nil,
+        confined: Confined? = nil, handler: @escaping @Sendable (GRunLoop.DescriptorSource, Conditions) -> Void
+    ) {
+        content = owner
+        self.kind = kind
+        super.init(descriptor, .readable, confined: confined, handler)
+    }
+
+    override var subject: (kind: String, number: Int32) { (kind, descriptor) }
     override var ownsDescriptor: Bool { true }
+    override var shown: AnyObject { owner }
+
+    /// Invalidates the object for which the source stands, because a ``GRunLoop/Trace`` shows the source to the
+    /// program.
+    override public func invalidate() {
+        if let content { content.invalidate() } else { end() }
+    }
+
+    /// Removes the source from every mode, permanently. Any thread.
+    package func end() { super.invalidate() }
 }
 
 extension GRunLoop.DescriptorSource: ModeItem {
+    /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
+    ///
+    /// - Throws: ``GRunLoop/DescriptorError`` if the descriptor cannot be watched.
+    ///
+    /// Threads: any.
+    @discardableResult public func carryOut(
+        _ operation: GRunLoop.MembershipOperation, of loop: GRunLoop, forMode mode: GRunLoop.Mode
+    ) throws(GRunLoop.DescriptorError) -> Bool {
+        try carryOut(operation, loop, mode)
+    }
+
     static var kind: StaticString { "DescriptorSource" }
-    var asItem: Item { .descriptor(self) }
+    var asCommonItem: CommonItem { .descriptor(self) }
     var homeLocked: Home? { confined?.home }
     var firstMode: Unmanaged<ModeState>? { places.first }
 
@@ -215,7 +254,7 @@ extension GRunLoop.DescriptorSource: ModeItem {
         let isFirst = mode.descriptors.isEmpty
         if let loss = try mode.descriptors.add(self) { effects.lose(descriptor, loss) }
         places.add(.passUnretained(mode))
-        if isFirst { loop.owner.restartSleepLocked(mode, &effects.kick) }
+        if isFirst { loop.restartSleepLocked(mode, &effects.kick) }
     }
 
     func leave(_ mode: ModeState, _ effects: inout DeferredEffects) {
@@ -230,22 +269,8 @@ extension GRunLoop.DescriptorSource: CustomStringConvertible {
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {
-        "<GRunLoop.\(type(of: self)) \(hexAddress(self))>{\(facts(of: self))valid = \(yesNo(isValid)), "
+        "<GRunLoop.\(type(of: shown)) \(hexAddress(shown))>{\(facts(of: self))valid = \(yesNo(isValid)), "
             + "context = {version = 1, \(subject.kind) = \(subject.number), conditions = \(conditions), "
             + "perform = closure}}"
-    }
-}
-
-extension GRunLoop.DescriptorSource {
-    /// The program's name for the source, for people who read a ``description``, a ``Trace`` or a stall monitor's
-    /// report.
-    ///
-    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
-    /// only its first 120 characters are shown, on one line. A ``MessagePort`` also has its ``MessagePort/name``.
-    ///
-    /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
-    public var label: String? {
-        get { Labels.get(self, "DescriptorSource.label") }
-        set { Labels.set(newValue, of: self, "DescriptorSource.label") }
     }
 }

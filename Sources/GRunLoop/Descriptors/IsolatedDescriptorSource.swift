@@ -32,7 +32,7 @@ extension GRunLoop.DescriptorSource {
         descriptor: Int32, conditions: Conditions = .readable,
         isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.DescriptorSource, Conditions) -> Void
     ) {
-        let confined = Confined(onMainActor: .descriptor(unsafeBitCast(handler, to: ConfinedClosure.Descriptor.self)))
+        let confined = Confined(onMainActor: handler)
         self.init(descriptor, conditions, confined: confined, confined.descriptorHandler)
     }
 }

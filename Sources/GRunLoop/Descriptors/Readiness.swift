@@ -12,7 +12,7 @@ extension GRunLoop {
     /// Watching stops immediately when the task is cancelled or the iterator is released. The sequence ends when the
     /// loop's thread ends. Do not close a descriptor while a task awaits it, because the kernel does not report that.
     /// Awaiting a descriptor that is closed already is an error, as in
-    /// ``GRunLoop/add(_:forMode:)-(GRunLoop.DescriptorSource,_)``.
+    /// ``GRunLoop/add(_:forMode:)-(Kind,_)``.
     public typealias Readiness = ItemSequence<DescriptorSource.Conditions, DescriptorError>
 
     /// Returns a sequence of the conditions that a descriptor is ready for, for `for try await`.

@@ -3,19 +3,13 @@
 
 import CGRun
 
-/// Counts the calls of items: the recording that is under way.
-protocol CallCounter: AnyObject {
-    /// Returns the counts of an item since the recording began; nil if it was not called.
-    func counts(of item: ObjectIdentifier) -> cgrun_counts?
-}
-
 enum CallCounts {
     private static let lock = Lock.take()
     /// Guarded by the lock.
-    nonisolated(unsafe) private static var counter: (any CallCounter)?
+    nonisolated(unsafe) private static var counter: Recording?
 
-    /// Sets the counter that descriptions ask; nil if no recording is under way.
-    static func count(by counter: (any CallCounter)?) {
+    /// Sets the recording that descriptions ask; nil if none is under way.
+    static func count(by counter: Recording?) {
         // The former counter is released after the lock.
         var former = counter
         lock.withLock { swap(&former, &self.counter) }
@@ -34,4 +28,4 @@ enum CallCounts {
 }
 
 /// Returns the beginning of an item's description: its label, if it has one, and its counts.
-func facts(of item: AnyObject) -> String { Labels.part(of: item) + CallCounts.part(of: item) }
+package func facts(of item: AnyObject) -> String { Labels.part(of: item) + CallCounts.part(of: item) }

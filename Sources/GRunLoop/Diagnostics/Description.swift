@@ -60,7 +60,7 @@ private struct LoopSnapshot {
     let ignoresWakeUps: Bool
     let currentMode: String?
     let commonModes: [String]
-    let commonItems: [Item]
+    let commonItems: [CommonItem]
     let time: Nanoseconds
     var modes: [ModeSnapshot] = []
 
@@ -100,7 +100,7 @@ private struct LoopSnapshot {
         return ["\(title) = ["] + items.map { "    \($0)," } + ["],"]
     }
 
-    private func describe(_ item: Item) -> String {
+    private func describe(_ item: CommonItem) -> String {
         switch item {
         case .source(let source): source.description
         case .descriptor(let source): source.description

@@ -7,7 +7,7 @@ import Synchronization
 
 /// Holds the recorders of all loops. After the start, each loop makes its recorder on its own thread when it next does
 /// something.
-final class Recording: CallCounter, @unchecked Sendable {
+final class Recording: @unchecked Sendable {
     private static let lock = Lock.take()
     /// The recording that is under way; nil if there is none. Guarded by `lock`.
     nonisolated(unsafe) private static var current: Recording?

@@ -248,8 +248,11 @@ final class StallWatcher: @unchecked Sendable {
             if looks > 0 { usleep(1_000) }
             looks += 1
             guard loop.lock.lock(within: Self.longestWait) else { return details }
-            details = loop.activityLocked == seen ? loop.stallDetailsLocked : StallDetails()
+            // If the callout has ended meanwhile, what was found before is the best that there is.
+            let isSame = loop.activityLocked == seen
+            if isSame { details = loop.stallDetailsLocked }
             loop.lock.unlock()
+            if !isSame { break }
         } while details.isLabelUnknown && looks < Self.mostLooksForLabel
         return details
     }

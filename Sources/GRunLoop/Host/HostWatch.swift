@@ -14,7 +14,7 @@ private enum Record: UInt32 {
     var bit: UInt32 { 1 << rawValue }
 }
 
-extension GRunLoop: HubOwner {
+extension GRunLoop {
     var hubFunctions: cgrun_hub_funcs {
         cgrun_hub_funcs(
             prepare: hubPrepare, check: hubCheck, dispatch: hubDispatch, may_sleep: hubMaySleep, idle: hubIdle,

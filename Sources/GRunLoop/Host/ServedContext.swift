@@ -4,13 +4,6 @@
 import CGRun
 import CGRunGLib
 
-/// The part of a loop that its hub calls. GLib itself knows only the hub's GSource. This is a protocol, because the
-/// loop stands above this file.
-protocol HubOwner: AnyObject {
-    var isMain: Bool { get }
-    var hubFunctions: cgrun_hub_funcs { get }
-}
-
 /// A context that a loop serves, with a hub on it. On the home context, the hub carries the loop's items. On every
 /// context, the hub is also a canary: it shows whether GLib has really checked the context's sources.
 final class ServedContext {
@@ -22,11 +15,10 @@ final class ServedContext {
     /// - Parameter loop: the loop whose items the hub carries. Nil if the hub is only a canary.
     init(_ context: OpaquePointer, carrying loop: GRunLoop?) {
         self.context = g_main_context_ref(context)
-        let owner: (any HubOwner)? = loop
         // A hub that is only a canary calls no function of a loop.
-        var functions = owner?.hubFunctions ?? cgrun_hub_funcs()
+        var functions = loop?.hubFunctions ?? cgrun_hub_funcs()
         // The hub retains the loop until GLib releases the hub. This reference cycle ends with the loop's thread.
-        hub = cgrun_hub_new(&functions, loop.map { Unmanaged.passRetained($0).toOpaque() }, owner?.isMain ?? false)
+        hub = cgrun_hub_new(&functions, loop.map { Unmanaged.passRetained($0).toOpaque() }, loop?.isMain ?? false)
         _ = Contexts.withoutCancellation { [hub] in g_source_attach(hub, context) }
     }
 

@@ -127,7 +127,7 @@ extension GRunLoop {
         /// closure can be called, the returned kick ends a sleep of the loop.
         private func noteChangeLocked() -> Kick? {
             noteWorkLocked()
-            return isReadyLocked ? guardian.loop?.owner.wakeUpForIdleWorkLocked() : nil
+            return isReadyLocked ? guardian.loop?.wakeUpForIdleWorkLocked() : nil
         }
 
         /// Gives the queue a turn in each of its modes if a closure can be called now, and takes the turns away
@@ -197,8 +197,15 @@ struct IdleTurn {
 }
 
 extension GRunLoop.IdleQueue: ModeItem {
+    /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
+    @discardableResult public func carryOut(
+        _ operation: GRunLoop.MembershipOperation, of loop: GRunLoop, forMode mode: GRunLoop.Mode
+    ) -> Bool {
+        carryOut(operation, loop, mode)
+    }
+
     static var kind: StaticString { "IdleQueue" }
-    var asItem: Item { .idleQueue(self) }
+    var asCommonItem: CommonItem { .idleQueue(self) }
     var homeLocked: Home? { nil }
     var firstMode: Unmanaged<ModeState>? { turns.first }
 
@@ -209,7 +216,7 @@ extension GRunLoop.IdleQueue: ModeItem {
         turns.add(place)
         mode.idleQueues.insert(self)
         mode.noteIdleWork(of: place.turn, isReadyLocked)
-        if isReadyLocked { effects.kick.merge(loop.owner.wakeUpForIdleWorkLocked()) }
+        if isReadyLocked { effects.kick.merge(loop.wakeUpForIdleWorkLocked()) }
     }
 
     func leave(_ mode: ModeState, _ effects: inout DeferredEffects) {
@@ -250,19 +257,5 @@ extension GRunLoop.IdleQueue: CustomStringConvertible {
         let (valid, count) = guardian.withLock { (isValidLocked, countLocked) }
         return "<GRunLoop.IdleQueue \(hexAddress(self))>{\(Labels.part(of: self))valid = \(yesNo(valid)), "
             + "count = \(count), time per pass = \(timePerPass)}"
-    }
-}
-
-extension GRunLoop.IdleQueue {
-    /// The program's name for the queue, for people who read a ``description``, a ``Trace`` or a stall monitor's
-    /// report.
-    ///
-    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
-    /// only its first 120 characters are shown, on one line.
-    ///
-    /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
-    public var label: String? {
-        get { Labels.get(self, "IdleQueue.label") }
-        set { Labels.set(newValue, of: self, "IdleQueue.label") }
     }
 }

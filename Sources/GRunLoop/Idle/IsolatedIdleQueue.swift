@@ -29,6 +29,6 @@ extension GRunLoop.IdleQueue {
         isolation: MainActor = .shared, _ work: @escaping @MainActor () -> Void
     ) -> Bool {
         guard !Fork.refuses("IdleQueue.enqueue") else { return false }
-        return enqueue(Confined(onMainActor: .block(unsafeBitCast(work, to: ConfinedClosure.Block.self))).blockOnce)
+        return enqueue(Confined(onMainActor: work).blockOnce)
     }
 }

@@ -20,3 +20,14 @@ struct Called {
     /// The caller that waits for the result of the closure, if one does.
     var waiter: (any AsyncWaiter)?
 }
+
+extension GRunLoop {
+    /// Calls a closure inside a callout, while `waiter` waits for its result. If the closure ends the thread, the end
+    /// of the loop tells the waiter.
+    package static func whileWaited<Result>(by waiter: (any AsyncWaiter)?, _ body: () -> Result) -> Result {
+        let frame = ThreadLoops.peek?.frame
+        frame?.called.waiter = waiter
+        defer { frame?.called.waiter = nil }
+        return body()
+    }
+}

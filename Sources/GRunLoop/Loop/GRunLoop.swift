@@ -42,7 +42,7 @@ public final class GRunLoop: @unchecked Sendable {
     /// The one mode that always exists.
     let defaultMode: ModeState
     /// A number that no other loop of the process ever has.
-    var number: UInt64 { defaultMode.number }
+    package var number: UInt64 { defaultMode.number }
     /// The number of the next block.
     var blockSequence: UInt64 = perturbs(CGRUN_SITE_COUNTER) ? .max >> 1 : 1
     /// Blocks with a smaller number belong to a block step that is under way. A nested run does not see them.
@@ -161,20 +161,23 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: Whether it can be called at all
 
-    var isDead: Bool { dead.load(ordering: .relaxed) }
+    package var isDead: Bool { dead.load(ordering: .relaxed) }
 
     /// Whether `call` must do nothing, which is logged. There are three reasons:
     ///
     /// - The process is a forked child. It shares the descriptors with its parent, whose loop would be woken.
     /// - The loop's thread has ended. The main loop logs this once; other loops do not log it (item 14).
     /// - Another copy of the library serves the process.
-    @inline(__always) func refuses(_ call: StaticString) -> Bool {
+    ///
+    /// - Parameter kind: the kind of the item that the call is about: `add` and `Timer` make `add(Timer)`.
+    @inline(__always) func refuses(_ call: StaticString, _ kind: StaticString? = nil) -> Bool {
         guard Fork.isChild || isDead else { return false }
-        explainRefusal(call)
+        explainRefusal(call, kind)
         return true
     }
 
-    private func explainRefusal(_ call: StaticString) {
+    private func explainRefusal(_ name: StaticString, _ kind: StaticString?) {
+        let call = Fork.name(of: name, kind)
         if Fork.isChild {
             Fork.explain(call)
         } else if OneCopy.other != nil {
@@ -193,12 +196,12 @@ public final class GRunLoop: @unchecked Sendable {
         if Fork.refuses(call) { return false }
         guard !isHidden else {
             Log.misuse(
-                call,
+                "\(call)",
                 "ignored: its thread is in virtual time, where another loop stands in for this one; call it afterwards")
             return false
         }
         let remedy = cgrun_get_caller() == nil ? "async(inModes:_:)" : "grun_loop_post()"
-        Log.misuse(call, "called on another thread than the loop's own, and ignored; call it there, by \(remedy)")
+        Log.misuse("\(call)", "called on another thread than the loop's own, and ignored; call it there, by \(remedy)")
         return false
     }
 
@@ -208,7 +211,7 @@ public final class GRunLoop: @unchecked Sendable {
     }
 
     /// The current time on the loop's clock.
-    @inline(__always) var time: Nanoseconds { virtualTime == nil ? .now() : virtualNow }
+    @inline(__always) package var time: Nanoseconds { virtualTime == nil ? .now() : virtualNow }
     private var virtualNow: Nanoseconds { virtualTime?.now ?? .now() }
 
     // MARK: Modes

@@ -151,12 +151,12 @@ extension GRunLoop {
     var framesLocked: Frames { Frames(innermost: frame) }
 
     /// How many runs are on the thread's stack.
-    var runCount: Int { lock.withLock { runCountLocked } }
+    package var runCount: Int { lock.withLock { runCountLocked } }
     var runCountLocked: Int { framesLocked.reduce(0) { count, _ in count + 1 } }
 
     /// Stops a run at the end of its pass, unless it is the innermost one. Runs are counted from the outermost, which
     /// is 1.
-    func stopOuterRun(_ number: Int) {
+    package func stopOuterRun(_ number: Int) {
         lock.withLock {
             let frames = Array(framesLocked)
             if frames.count > number { frames[frames.count - number].run.isStopped = true }

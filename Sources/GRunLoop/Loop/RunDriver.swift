@@ -7,7 +7,7 @@ import Synchronization
 extension GRunLoop {
     /// Runs a mode once, until a point in time. Returns nil if nothing was run: see
     /// ``runMode(_:for:returningAfterSource:)``.
-    func runMode(_ name: Mode, until limit: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
+    package func runMode(_ name: Mode, until limit: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         let span = limit == .never ? limit : limit.subtractingSaturating(time)
         return runMode(name, for: span, returningAfterSource: returningAfterSource)
     }
@@ -119,7 +119,7 @@ extension GRunLoop {
 
     /// Whether a run of the mode has a context to sleep with, or whether the loop's thread has ended. If false, it is
     /// logged. A caller asks this before it begins something that needs the run.
-    func canRun(_ name: Mode) -> Bool {
+    package func canRun(_ name: Mode) -> Bool {
         if lock.withLock({ isDead || hasContextLocked(modeLocked(name)) }) { return true }
         explainExhaustion(name)
         return false

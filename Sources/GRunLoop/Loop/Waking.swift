@@ -97,7 +97,7 @@ extension GRunLoop {
     func wakeUpIfElsewhereLocked() -> Kick? { isCurrent ? nil : wakeUpLocked() }
 
     /// Wakes every run, because something was delivered: see ``wakeUp()``.
-    func wakeUpEveryRun() {
+    package func wakeUpEveryRun() {
         guard !refuses("wakeUp") else { return }
         lock.withLock { wakeUpLocked(for: .everyRun) }?.send()
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The items that were added to the common modes: they join every mode that becomes common later.
 
-/// Anything that can be in a mode.
-enum Item {
+/// An item, or a context.
+enum CommonItem {
     case source(GRunLoop.Source)
     case descriptor(GRunLoop.DescriptorSource)
     case timer(GRunLoop.Timer)
@@ -14,32 +14,32 @@ enum Item {
 
 /// The items of the common modes, in the order in which they were added. Guarded by the loop's lock.
 struct CommonItems {
-    private var items: [UInt: (order: UInt64, item: Item)] = [:]
+    private var items: [UInt: (order: UInt64, item: CommonItem)] = [:]
     private var additions: UInt64
 
     /// - Parameter additions: how many items were added before. Tests set it.
     init(additions: UInt64 = 0) { self.additions = additions }
 
-    var ordered: [Item] { items.values.sorted { $0.order < $1.order }.map(\.item) }
+    var ordered: [CommonItem] { items.values.sorted { $0.order < $1.order }.map(\.item) }
 
     func contains(_ object: AnyObject) -> Bool { items[Self.key(object)] != nil }
     func contains(_ context: OpaquePointer) -> Bool { items[UInt(bitPattern: context)] != nil }
 
-    mutating func insert(_ item: Item, for object: AnyObject) { insert(item, key: Self.key(object)) }
+    mutating func insert(_ item: CommonItem, for object: AnyObject) { insert(item, key: Self.key(object)) }
     mutating func insert(_ context: OpaquePointer) { insert(.context(context), key: UInt(bitPattern: context)) }
 
     /// Removes the item, and returns it. The caller must release it after the lock.
-    mutating func remove(_ object: AnyObject) -> Item? { items.removeValue(forKey: Self.key(object))?.item }
-    mutating func remove(_ context: OpaquePointer) -> Item? {
+    mutating func remove(_ object: AnyObject) -> CommonItem? { items.removeValue(forKey: Self.key(object))?.item }
+    mutating func remove(_ context: OpaquePointer) -> CommonItem? {
         items.removeValue(forKey: UInt(bitPattern: context))?.item
     }
 
-    mutating func removeAll() -> [Item] {
+    mutating func removeAll() -> [CommonItem] {
         defer { items = [:] }
         return ordered
     }
 
-    private mutating func insert(_ item: Item, key: UInt) {
+    private mutating func insert(_ item: CommonItem, key: UInt) {
         guard items[key] == nil else { return }
         additions += 1
         items[key] = (additions, item)

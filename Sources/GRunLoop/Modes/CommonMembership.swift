@@ -27,7 +27,7 @@ extension GRunLoop {
     }
 
     func refuseOtherLoop(_ kind: StaticString, home: Home?) {
-        home?.belonging.require(self, for: kind)
+        home?.require(self, for: kind)
         Log.misuse(
             "add",
             "this \(kind) is in another run loop; remove it from every mode there, or invalidate it, before "

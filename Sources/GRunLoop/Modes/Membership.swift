@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // How timers, observers, idle queues, descriptor sources and ports are added to modes and removed from them.
 
-extension GRunLoop: ItemOwner {}
-
 extension GRunLoop {
     // MARK: Adding and removing any kind of item
 
     // Inlined, together with the functions that it calls. Without that, adding a timer costs 100 instructions more
     // (make counts).
-    @inline(__always) func add<Kind: ModeItem>(
-        _ item: Kind, to name: Mode, _ call: StaticString
-    ) throws(Kind.Refusal) {
-        guard !refuses(call) else { return }
+    @inline(__always) fileprivate func add<Kind: ModeItem>(_ item: Kind, to name: Mode) throws(Kind.AddError) {
+        guard !refuses("add", Kind.kind) else { return }
         var effects = DeferredEffects()
         defer { effects.carryOut() }
-        let isOurs = try lock.withLock { () throws(Kind.Refusal) in try addLocked(item, name, &effects) }
+        let isOurs = try lock.withLock { () throws(Kind.AddError) in try addLocked(item, name, &effects) }
         if !isOurs { refuseOtherLoop(Kind.kind, home: item.guardian.withLock { item.homeLocked }) }
     }
 
-    func remove(_ item: some ModeItem, from name: Mode, _ call: StaticString) {
-        guard !Fork.refuses(call) else { return }
+    fileprivate func remove<Kind: ModeItem>(_ item: Kind, from name: Mode) {
+        guard !Fork.refuses("remove", Kind.kind) else { return }
         var effects = DeferredEffects()
         lock.withLock {
             guard item.guardian.isBound(to: lock) else { return }
@@ -30,8 +26,8 @@ extension GRunLoop {
         effects.carryOut()
     }
 
-    func contains(_ item: some ModeItem, in name: Mode, _ call: StaticString) -> Bool {
-        guard !Fork.refuses(call) else { return false }
+    fileprivate func contains<Kind: ModeItem>(_ item: Kind, in name: Mode) -> Bool {
+        guard !Fork.refuses("contains", Kind.kind) else { return false }
         return lock.withLock {
             guard item.guardian.isBound(to: lock) else { return false }
             if name == .common { return item.isCommonItem }
@@ -44,12 +40,12 @@ extension GRunLoop {
     /// Adds an item to a mode. Returns false if the item is in another loop.
     @inline(__always) private func addLocked<Kind: ModeItem>(
         _ item: Kind, _ name: Mode, _ effects: inout DeferredEffects
-    ) throws(Kind.Refusal) -> Bool {
+    ) throws(Kind.AddError) -> Bool {
         guard !isDead else { return true }
         guard item.guardian.bind(to: lock) else { return false }
         defer { unbindIfUnusedLocked(item) }
         guard item.isValidLocked else { return true }
-        item.homeLocked?.belonging.require(self, for: Kind.kind)
+        item.homeLocked?.require(self, for: Kind.kind)
         fixHomeLocked()
         if name == .default {
             _ = try joinLocked(item, defaultMode, &effects)
@@ -58,7 +54,7 @@ extension GRunLoop {
         } else {
             try joinAllLocked(modesToJoinLocked(name).map { (item, $0) }, &effects)
             item.isCommonItem = true
-            commonItems.insert(item.asItem, for: item)
+            commonItems.insert(item.asCommonItem, for: item)
         }
         return true
     }
@@ -66,7 +62,7 @@ extension GRunLoop {
     /// Makes an item join a mode, unless it is there already. Returns whether it has joined.
     @inline(__always) func joinLocked<Kind: ModeItem>(
         _ item: Kind, _ mode: ModeState, _ effects: inout DeferredEffects
-    ) throws(Kind.Refusal) -> Bool {
+    ) throws(Kind.AddError) -> Bool {
         guard item.firstMode == nil || !item.isIn(mode) else { return false }
         try item.join(mode, of: self, &effects)
         return true
@@ -75,10 +71,10 @@ extension GRunLoop {
     /// Makes each item join its mode: all of them or, if one fails, none.
     func joinAllLocked<Kind: ModeItem>(
         _ pairs: [(Kind, ModeState)], _ effects: inout DeferredEffects
-    ) throws(Kind.Refusal) {
+    ) throws(Kind.AddError) {
         var joined: [(Kind, ModeState)] = []
         for (item, mode) in pairs {
-            do throws(Kind.Refusal) {
+            do throws(Kind.AddError) {
                 if try joinLocked(item, mode, &effects) { joined.append((item, mode)) }
             } catch {
                 for (item, mode) in joined { item.leave(mode, &effects) }
@@ -108,4 +104,28 @@ extension GRunLoop {
         guard item.firstMode == nil, !item.isCommonItem else { return }
         item.guardian.unbind()
     }
+}
+
+extension ModeItem {
+    /// Carries out an operation on an item that is in one loop at a time.
+    @inline(__always) func carryOut(
+        _ operation: GRunLoop.MembershipOperation, _ loop: GRunLoop, _ mode: GRunLoop.Mode
+    ) throws(AddError) -> Bool {
+        switch operation {
+        case .add: try loop.add(self, to: mode)
+        case .remove: loop.remove(self, from: mode)
+        case .contains: return loop.contains(self, in: mode)
+        }
+        return true
+    }
+}
+
+extension Lock {
+    /// The loop whose lock this is. It does not change as long as the lock guards an item.
+    var loop: Unmanaged<GRunLoop>? { owner.map { .fromOpaque($0) } }
+}
+
+extension Guardian {
+    /// The loop that the item is in. Call it with the guardian held.
+    var loop: GRunLoop? { bound?.loop?.takeUnretainedValue() }
 }

@@ -2,8 +2,9 @@
 // What timers, observers, descriptor sources, idle queues and ports have in common: each is in one loop at a time, and
 // in any number of its modes.
 
-protocol Invalidatable: AnyObject, Sendable {
-    /// Takes the item out of every mode, for good. Any thread.
+/// What a mailbox invalidates when nothing is awaited any more.
+package protocol Invalidatable: AnyObject, Sendable {
+    /// Ends the object, permanently. Any thread.
     func invalidate()
 }
 
@@ -11,14 +12,11 @@ protocol Invalidatable: AnyObject, Sendable {
 ///
 /// Two kinds of items do not conform. A version-0 source can be in several loops, under a lock of its own, and its
 /// program is told of each mode. A context belongs to GLib, and has neither a guardian nor an end.
-protocol ModeItem: Invalidatable {
-    /// The error if the item cannot join a mode.
-    associatedtype Refusal: Error = Never
-
+protocol ModeItem: GRunLoop.Item, Invalidatable {
     /// The kind's name in log messages.
     static var kind: StaticString { get }
     /// The item, as it is stored among the common items.
-    var asItem: Item { get }
+    var asCommonItem: CommonItem { get }
     var guardian: Guardian { get }
     var isValidLocked: Bool { get set }
     /// Whether the item was added to ``GRunLoop/Mode/common``, and not only to single modes that are common.
@@ -30,7 +28,7 @@ protocol ModeItem: Invalidatable {
 
     func isIn(_ mode: ModeState) -> Bool
     /// Makes the item join a mode that it is not in.
-    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout DeferredEffects) throws(Refusal)
+    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout DeferredEffects) throws(AddError)
     /// Makes the item leave a mode that it is in. The caller holds the item until the lock is released.
     func leave(_ mode: ModeState, _ effects: inout DeferredEffects)
 }
@@ -41,7 +39,7 @@ extension ModeItem {
     func endLocked(_ held: Guardian.Held) -> Bool {
         guard isValidLocked else { return false }
         isValidLocked = false
-        held?.loop?._withUnsafeGuaranteedRef { $0.owner.removeEverywhereLocked(self) }
+        held?.loop?._withUnsafeGuaranteedRef { $0.removeEverywhereLocked(self) }
         return true
     }
 }

@@ -51,14 +51,13 @@ extension GRunLoop.NotificationQueue {
     ) -> GRunLoop.Observation {
         guard !Fork.refuses("NotificationQueue.observe") else { return GRunLoop.Observation {} }
         let posted = Posted()
-        let call = unsafeBitCast(body, to: ((GRunLoop.Notification<Name, Payload>) -> Void).self)
-        return observe(name, sender, posted, Confined(onMainActor: .block { posted.take(call) }))
+        return observe(name, sender, posted, Confined { @MainActor in posted.take(body) })
     }
 
     private func observe(
         _ name: Name?, _ sender: (any AnyObject & Sendable)?, _ posted: Posted, _ confined: Confined
     ) -> GRunLoop.Observation {
-        confined.home.belonging.require(loop, for: "observation of a NotificationQueue")
+        confined.home.require(loop, for: "observation of a NotificationQueue")
         return observe(name, sender: sender) { @Sendable notification in
             posted.notification = notification
             confined.block()

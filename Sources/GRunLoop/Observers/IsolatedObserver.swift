@@ -37,7 +37,7 @@ extension GRunLoop.Observer {
         activities: GRunLoop.Activity, repeats: Bool = true, order: Int = 0,
         isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.Observer, GRunLoop.Activity) -> Void
     ) {
-        let confined = Confined(onMainActor: .observer(unsafeBitCast(handler, to: ConfinedClosure.Observer.self)))
+        let confined = Confined(onMainActor: handler)
         self.init(activities, repeats, order, home: confined.home, confined.observerHandler)
     }
 }

@@ -86,8 +86,15 @@ extension GRunLoop {
 }
 
 extension GRunLoop.Observer: ModeItem {
+    /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
+    @discardableResult public func carryOut(
+        _ operation: GRunLoop.MembershipOperation, of loop: GRunLoop, forMode mode: GRunLoop.Mode
+    ) -> Bool {
+        carryOut(operation, loop, mode)
+    }
+
     static var kind: StaticString { "Observer" }
-    var asItem: Item { .observer(self) }
+    var asCommonItem: CommonItem { .observer(self) }
     var firstMode: Unmanaged<ModeState>? { places.first }
 
     func isIn(_ mode: ModeState) -> Bool { places.contains(mode) }
@@ -118,19 +125,5 @@ extension GRunLoop.Observer: CustomStringConvertible {
         "<GRunLoop.Observer \(hexAddress(self))>{\(facts(of: self))valid = \(yesNo(isValid)), "
             + "activities = 0x" + String(activities.rawValue, radix: 16)
             + ", repeats = \(yesNo(repeats)), order = \(order), callout = closure}"
-    }
-}
-
-extension GRunLoop.Observer {
-    /// The program's name for the observer, for people who read a ``description``, a ``Trace`` or a stall monitor's
-    /// report.
-    ///
-    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
-    /// only its first 120 characters are shown, on one line.
-    ///
-    /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
-    public var label: String? {
-        get { Labels.get(self, "Observer.label") }
-        set { Labels.set(newValue, of: self, "Observer.label") }
     }
 }

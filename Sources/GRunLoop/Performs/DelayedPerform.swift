@@ -16,7 +16,7 @@ extension GRunLoop {
         let mode: UInt64
         let name: TimerSlots.Name
 
-        static var none: DelayedPerform { DelayedPerform(mode: 0, name: TimerSlots.Name(slot: 0, use: 0)) }
+        package static var none: DelayedPerform { DelayedPerform(mode: 0, name: TimerSlots.Name(slot: 0, use: 0)) }
 
         /// Describes a delayed perform, in the descriptions of timers and modes.
         static func text(isFiring: Bool, ahead: Nanoseconds) -> String {

@@ -32,7 +32,7 @@ extension GRunLoop {
         key: (any Hashable & Sendable)? = nil,
         isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
     ) -> DelayedPerform {
-        let confined = Confined(onMainActor: .block(unsafeBitCast(body, to: ConfinedClosure.Block.self)))
+        let confined = Confined(onMainActor: body)
         if !Fork.isChild { confined.home.require(self, for: "perform") }
         return perform(after: delay, inModes: names, target: target, key: key, confined.block)
     }
@@ -66,7 +66,7 @@ extension GRunLoop {
         order: Int, inModes names: [Mode], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil, isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
     ) {
-        let confined = Confined(onMainActor: .block(unsafeBitCast(body, to: ConfinedClosure.Block.self)))
+        let confined = Confined(onMainActor: body)
         if !Fork.isChild { confined.home.require(self, for: "perform") }
         perform(order: order, inModes: names, target: target, key: key, confined.block)
     }
@@ -113,7 +113,7 @@ extension GRunLoop {
     }
 
     private func ofMainActor(_ body: @escaping @MainActor () -> Void, for item: StaticString) -> Confined {
-        let confined = Confined(onMainActor: .block(unsafeBitCast(body, to: ConfinedClosure.Block.self)))
+        let confined = Confined(onMainActor: body)
         if !Fork.isChild { confined.home.require(self, for: item) }
         return confined
     }
@@ -124,7 +124,7 @@ extension GRunLoop {
     /// Threads: any. With an empty list of modes, the block is never called. The corresponding Core Foundation
     /// functions are `CFRunLoopPerformBlock` and `CFRunLoopWakeUp` of the main run loop.
     public static func asyncOnMain(inModes names: [Mode] = [.common], _ body: @escaping @MainActor () -> Void) {
-        let confined = Confined(onMainActor: .block(unsafeBitCast(body, to: ConfinedClosure.Block.self)))
+        let confined = Confined(onMainActor: body)
         main.async(inModes: names, confined.blockOnce)
     }
 }

@@ -12,7 +12,7 @@ extension GRunLoop {
     ///   closure is then dropped.
     ///
     /// Threads: any.
-    func addPerform(
+    package func addPerform(
         at deadline: Nanoseconds, tolerance: Duration = .zero, inModes names: [Mode],
         _ body: consuming @escaping @Sendable () -> Void
     ) -> DelayedPerform {
@@ -64,7 +64,7 @@ extension GRunLoop {
 
     /// Cancels a delayed perform. Returns false if its closure was called, is being called, or was cancelled before.
     /// Threads: any.
-    @discardableResult func removePerform(_ perform: DelayedPerform) -> Bool {
+    @discardableResult package func removePerform(_ perform: DelayedPerform) -> Bool {
         guard !Fork.isChild else { return false }
         lock.lock()
         let occupant =

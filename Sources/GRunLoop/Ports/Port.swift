@@ -100,7 +100,7 @@ extension GRunLoop {
         }
 
         /// Whether the calling thread is the thread of the port's loop.
-        var isOnItsLoop: Bool { guardian.withLock { guardian.loop?.owner.isOfThisThread ?? false } }
+        var isOnItsLoop: Bool { guardian.withLock { guardian.loop?.isOfThisThread ?? false } }
 
         // MARK: Without a lock
 
@@ -190,7 +190,7 @@ extension GRunLoop {
             eachTurnLocked { mode, turn in
                 mode.ports.note(turn, isReady)
                 guard isReady, let loop = guardian.bound?.loop else { return }
-                loop._withUnsafeGuaranteedRef { $0.owner.restartSleepLocked(mode, &kick) }
+                loop._withUnsafeGuaranteedRef { $0.restartSleepLocked(mode, &kick) }
             }
             return kick
         }
@@ -239,8 +239,15 @@ enum PortSlot {
 }
 
 extension GRunLoop.Port: ModeItem {
+    /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
+    @discardableResult public func carryOut(
+        _ operation: GRunLoop.MembershipOperation, of loop: GRunLoop, forMode mode: GRunLoop.Mode
+    ) -> Bool {
+        carryOut(operation, loop, mode)
+    }
+
     static var kind: StaticString { "Port" }
-    var asItem: Item { .port(self) }
+    var asCommonItem: CommonItem { .port(self) }
     var homeLocked: Home? { confined?.home }
     var firstMode: Unmanaged<ModeState>? { turns.first }
 
@@ -268,18 +275,5 @@ extension GRunLoop.Port: CustomStringConvertible {
         guard !Fork.isChild else { return "<GRunLoop.Port \(hexAddress(self))>{forked}" }
         return "<GRunLoop.Port \(hexAddress(self))>{\(facts(of: self))valid = \(yesNo(isValid)), "
             + "count = \(inbox.count), context = {version = 1, perform = \(handler == nil ? "none" : "closure")}}"
-    }
-}
-
-extension GRunLoop.Port {
-    /// The program's name for the port, for people who read a ``description``, a ``Trace`` or a stall monitor's report.
-    ///
-    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
-    /// only its first 120 characters are shown, on one line.
-    ///
-    /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
-    public var label: String? {
-        get { Labels.get(self, "Port.label") }
-        set { Labels.set(newValue, of: self, "Port.label") }
     }
 }

@@ -35,7 +35,7 @@ extension GRunLoop.Port {
         capacity: Int = .max, isolation: MainActor = .shared,
         handler: @escaping @MainActor (GRunLoop.PortMessage) -> Void
     ) {
-        let confined = Confined(onMainActor: .port(unsafeBitCast(handler, to: ConfinedClosure.Port.self)))
+        let confined = Confined(onMainActor: handler)
         self.init(PortChannel(capacity: capacity), confined: confined, handler: confined.portHandler)
     }
 }

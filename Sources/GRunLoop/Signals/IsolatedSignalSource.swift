@@ -36,8 +36,7 @@ extension GRunLoop.SignalSource {
         _ signal: Int32, replacing: Bool = false,
         isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.SignalSource, Int) -> Void
     ) throws(GRunLoop.SignalError) {
-        let call = unsafeBitCast(handler, to: ((GRunLoop.SignalSource, Int) -> Void).self)
-        let confined = Confined(onMainActor: .descriptor { source, _ in Self.perform(source, call) })
+        let confined = Confined { @MainActor source, _ in Self.perform(source, handler) }
         try self.init(signal, replacing, confined: confined, confined.descriptorHandler)
     }
 }

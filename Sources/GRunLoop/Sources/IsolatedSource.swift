@@ -35,7 +35,7 @@ extension GRunLoop.Source {
         cancel: (@Sendable (GRunLoop, GRunLoop.Mode) -> Void)? = nil,
         isolation: MainActor = .shared, perform: @escaping @MainActor () -> Void
     ) {
-        let confined = Confined(onMainActor: .block(unsafeBitCast(perform, to: ConfinedClosure.Block.self)))
+        let confined = Confined(onMainActor: perform)
         self.init(order, schedule, cancel, confined: confined, confined.block)
     }
 }

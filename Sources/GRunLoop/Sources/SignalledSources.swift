@@ -25,7 +25,7 @@ final class SourceMembership {
     /// Tells the loop that the source was signalled. Any thread, without a lock.
     func noteSignal() {
         // The membership retains the loop, so no reference is counted here.
-        Unmanaged.passUnretained(loop)._withUnsafeGuaranteedRef { $0.owner.noteSignal(of: self) }
+        Unmanaged.passUnretained(loop)._withUnsafeGuaranteedRef { $0.noteSignal(of: self) }
     }
 }
 

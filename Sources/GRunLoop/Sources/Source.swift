@@ -130,7 +130,7 @@ extension GRunLoop {
                 return (self.memberships.all, self.commonIn)
             }
             for (loop, modes) in SourceDepartures(memberships, commonIn: commonIn).loops {
-                loop.owner.remove(self, from: modes)
+                loop.remove(self, from: modes)
             }
             confined?.letGo()
         }
@@ -188,8 +188,6 @@ extension GRunLoop {
     }
 }
 
-extension GRunLoop.Source: Invalidatable {}
-
 extension GRunLoop.Source: CustomStringConvertible {
     /// Describes the source for people: whether it is signalled and valid, its order and its closures. The format may
     /// change.
@@ -200,19 +198,5 @@ extension GRunLoop.Source: CustomStringConvertible {
         return "<GRunLoop.Source \(hexAddress(self))>{\(facts(of: self))signalled = \(yesNo(signalled)), "
             + "valid = \(yesNo(valid)), order = \(order), context = {version = 0, perform = closure, schedule = "
             + "\(schedule == nil ? "none" : "closure"), cancel = \(cancel == nil ? "none" : "closure")}}"
-    }
-}
-
-extension GRunLoop.Source {
-    /// The program's name for the source, for people who read a ``description``, a ``Trace`` or a stall monitor's
-    /// report.
-    ///
-    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
-    /// only its first 120 characters are shown, on one line.
-    ///
-    /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
-    public var label: String? {
-        get { Labels.get(self, "Source.label") }
-        set { Labels.set(newValue, of: self, "Source.label") }
     }
 }

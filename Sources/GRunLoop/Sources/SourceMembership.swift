@@ -2,17 +2,9 @@
 // Adds version-0 sources to modes, and removes them.
 
 extension GRunLoop {
-    /// Adds a source to a mode, or to all common modes.
-    ///
-    /// The source's `schedule` is called on the calling thread before this call returns, once for each mode that the
-    /// source joins. A source that is invalid, or in the mode already, is left alone. A sleeping loop does not notice
-    /// the source until it wakes. If the source's closure belongs to an actor that lives on another loop, the process
-    /// ends with a message.
-    ///
-    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
-    public func add(_ source: Source, forMode name: Mode) {
+    fileprivate func add(_ source: Source, to name: Mode) {
         guard !refuses("add(Source)") else { return }
-        source.confined?.home.belonging.require(self, for: "Source")
+        source.confined?.home.require(self, for: "Source")
         let joined = lock.withLock { () -> [ModeState] in
             guard !isDead, source.isValid else { return [] }
             fixHomeLocked()
@@ -25,13 +17,7 @@ extension GRunLoop {
         for mode in joined { source.schedule?(self, mode.name) }
     }
 
-    /// Removes a source from a mode, or from all common modes.
-    ///
-    /// The source's `cancel` is called on the calling thread, once for each mode that the source leaves. The loop does
-    /// not perform the source there any more, even if it was signalled; the source keeps its signal.
-    ///
-    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
-    public func remove(_ source: Source, forMode name: Mode) {
+    fileprivate func remove(_ source: Source, from name: Mode) {
         guard !Fork.refuses("remove(Source)") else { return }
         let (left, _) = lock.withLock { () -> ([ModeState], [Any]) in
             var released: [Any] = []
@@ -59,6 +45,7 @@ extension GRunLoop {
         }
     }
 
+    /// Removes an invalid source from `modes` and from the common items. Without a lock.
     func remove(_ source: Source, from modes: [ModeState]) {
         let (left, _) = lock.withLock { () -> ([ModeState], [Any]) in
             var released: [Any] = []
@@ -74,10 +61,7 @@ extension GRunLoop {
         for mode in left { source.cancel?(self, mode.name) }
     }
 
-    /// Whether the source is in the mode; for ``Mode/common``, whether it was added to ``Mode/common`` itself.
-    ///
-    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
-    public func contains(_ source: Source, forMode name: Mode) -> Bool {
+    fileprivate func contains(_ source: Source, in name: Mode) -> Bool {
         guard !Fork.refuses("contains(Source)") else { return false }
         return lock.withLock {
             guard source.isValid else { return false }
@@ -107,5 +91,19 @@ extension GRunLoop {
         mode.signalled.remove(membership)
         source.leave(membership)
         return membership
+    }
+}
+
+extension GRunLoop.Source: GRunLoop.Item, Invalidatable {
+    /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
+    @discardableResult public func carryOut(
+        _ operation: GRunLoop.MembershipOperation, of loop: GRunLoop, forMode mode: GRunLoop.Mode
+    ) -> Bool {
+        switch operation {
+        case .add: loop.add(self, to: mode)
+        case .remove: loop.remove(self, from: mode)
+        case .contains: return loop.contains(self, in: mode)
+        }
+        return true
     }
 }

@@ -4,24 +4,24 @@
 import CGRun
 
 /// A point of `CLOCK_MONOTONIC` or a span of it, in nanoseconds. `never` is later than every other point.
-typealias Nanoseconds = Int64
+package typealias Nanoseconds = Int64
 
 extension Nanoseconds {
-    static let never = Nanoseconds.max
+    package static let never = Nanoseconds.max
     /// The last instant of a clock; `never` is later.
     static var last: Nanoseconds { .max - 1 }
 
     /// 16 years. A longer limit means no limit, and a timer that is further ahead fires after 16 years (items 34 and
     /// 116).
-    static let longest: Nanoseconds = 504_911_232 * 1_000_000_000
+    package static let longest: Nanoseconds = 504_911_232 * 1_000_000_000
 
-    static func now() -> Nanoseconds {
+    package static func now() -> Nanoseconds {
         cgrun_now()
     }
 
     /// Rounds a duration to the nearest nanosecond, halves upwards. A positive duration becomes at least 1. A duration
     /// that is too large or too small to represent becomes the greatest or the least value.
-    init(saturating duration: Duration) {
+    package init(saturating duration: Duration) {
         let attoseconds = duration.attoseconds
         // Overflows to a negative number for the greatest durations: those take the division below.
         let rounded = attoseconds &+ 500_000_000
@@ -56,12 +56,12 @@ extension Nanoseconds {
     // A clock of virtual time may be at any instant, and a span may have any length, so times are computed with these
     // saturating functions.
 
-    func addingSaturating(_ other: Nanoseconds) -> Nanoseconds {
+    package func addingSaturating(_ other: Nanoseconds) -> Nanoseconds {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other < 0 ? .min : .max) : sum
     }
 
-    func subtractingSaturating(_ other: Nanoseconds) -> Nanoseconds {
+    package func subtractingSaturating(_ other: Nanoseconds) -> Nanoseconds {
         let (difference, overflow) = subtractingReportingOverflow(other)
         return overflow ? (other < 0 ? .max : .min) : difference
     }

@@ -79,9 +79,9 @@ extension GRunLoop {
 
 /// Reports misuse of the library to GLib's log, domain "GRunLoop". A GTK program sees the messages where it sees GTK's
 /// messages, and can make them fatal with `G_DEBUG=fatal-criticals`.
-enum Log {
+package enum Log {
     /// Logs a wrong call, which did nothing. The message names the function that the program called, in Swift or in C.
-    static func misuse(_ call: StaticString, _ problem: String) {
+    package static func misuse(_ call: String, _ problem: String) {
         let caller = cgrun_get_caller().map { functionName(String(cString: $0)) }
         critical("\(caller ?? "GRunLoop.\(call)"): \(problem)")
     }
@@ -93,13 +93,15 @@ enum Log {
 
     /// Prints the message to standard error and ends the process, in every build: a release build drops the text of a
     /// `precondition`. Calls no log handler, so that a lock may be held.
-    static func fatal(_ message: String) -> Never { cgrun_end_process("GRunLoop: \(message)") }
+    package static func fatal(_ message: String) -> Never { cgrun_end_process("GRunLoop: \(message)") }
 
     /// Ends the process because of a wrong call that cannot be ignored. `call` names the function.
-    static func fatal(_ call: String, _ problem: String) -> Never { cgrun_end_process("GRunLoop.\(call): \(problem)") }
+    package static func fatal(_ call: String, _ problem: String) -> Never {
+        cgrun_end_process("GRunLoop.\(call): \(problem)")
+    }
 
     /// Logs a warning, for example that a call could do only a part of its work.
-    static func warning(_ message: String) {
+    package static func warning(_ message: String) {
         cgrun_log_warning(message)
     }
 

@@ -8,22 +8,32 @@
 
 import CGRun
 
-enum Fork {
+package enum Fork {
     /// Whether this process is a forked child. It is for calls that do nothing in a child, without a message:
     /// `isValid`, which is false, invalidating, and releasing. A child may clean up.
-    static var isChild: Bool { cgrun_has_forked() }
+    package static var isChild: Bool { cgrun_has_forked() }
 
     /// Returns whether `call` must do nothing because this process is a forked child, and logs it.
-    @inline(__always) static func refuses(_ call: StaticString) -> Bool {
+    ///
+    /// - Parameter kind: the kind of the item that the call is about: `add` and `Timer` make `add(Timer)`.
+    @inline(__always) package static func refuses(_ call: StaticString, _ kind: StaticString? = nil) -> Bool {
         guard isChild else { return false }
-        explain(call)
+        explain(call, kind)
         return true
     }
 
-    static func explain(_ call: StaticString) {
+    private static func explain(_ call: StaticString, _ kind: StaticString?) { explain(name(of: call, kind)) }
+
+    static func name(of call: StaticString, _ kind: StaticString?) -> String {
+        kind.map { "\(call)(\($0))" } ?? "\(call)"
+    }
+
+    static func explain(_ call: String) {
         Log.misuse(call, "\(reason). \(remedy)")
     }
 
-    static var reason: String { "this process was forked and did not exec(); GLib's main loop cannot be used here" }
-    static var remedy: String { "Call exec() after fork(), or start the child with GSubprocess" }
+    package static var reason: String {
+        "this process was forked and did not exec(); GLib's main loop cannot be used here"
+    }
+    package static var remedy: String { "Call exec() after fork(), or start the child with GSubprocess" }
 }

@@ -4,14 +4,14 @@
 import Glibc
 
 /// The meaning of a system call's error number, if the library made the call correctly.
-enum KernelRefusal {
+package enum KernelRefusal {
     /// The process or the system has no descriptor, watch or memory left.
     case shortage
     /// A sandbox, such as a filter of seccomp's, forbids the call, or the kernel does not have it.
     case forbidden
     case other
 
-    init(_ error: Int32) {
+    package init(_ error: Int32) {
         switch error {
         case EMFILE, ENFILE, ENOMEM, ENOSPC, ENOBUFS: self = .shortage
         case EPERM, EACCES, ENOSYS: self = .forbidden
@@ -20,7 +20,7 @@ enum KernelRefusal {
     }
 
     /// Describes a forbidden call and the remedy, without a full stop.
-    static func message(_ call: String, _ error: Int32) -> String {
+    package static func message(_ call: String, _ error: Int32) -> String {
         "the kernel or a sandbox forbids \(call) (\(errorMessage(error))); have the sandbox allow this system call"
     }
 }

@@ -4,7 +4,7 @@
 
 import Synchronization
 
-enum Labels {
+package enum Labels {
     /// A label of an item, which is replaced and never changed. The item may have been released, and another object may
     /// have its address.
     final class Label: Sendable {
@@ -124,16 +124,33 @@ enum Labels {
 
 extension Labels {
     /// The getter of an item's public property `label`.
-    static func get(_ item: AnyObject, _ call: StaticString) -> String? {
-        Fork.refuses(call) ? nil : of(item)
+    package static func get(_ item: AnyObject, _ call: @autoclosure () -> String) -> String? {
+        guard Fork.isChild else { return of(item) }
+        Fork.explain(call())
+        return nil
     }
 
     /// The setter of an item's public property `label`.
-    static func set(_ text: String?, of item: AnyObject, _ call: StaticString) {
-        guard !Fork.refuses(call) else { return }
+    package static func set(_ text: String?, of item: AnyObject, _ call: @autoclosure () -> String) {
+        guard !Fork.isChild else { return Fork.explain(call()) }
         set(text, of: item)
-        atomicVersion.add(1, ordering: .relaxed)
+        noteChange()
     }
+
+    /// Copies the label of an object to the item that stands for it in the modes. Another thread may change the label
+    /// meanwhile, so this repeats until both labels agree.
+    package static func pass(from object: AnyObject, to item: AnyObject) {
+        guard isInUse else { return }
+        while true {
+            let text = of(object)
+            set(text, of: item)
+            if of(object) == text { break }
+        }
+        noteChange()
+    }
+
+    /// Makes recordings read the labels again. Call it after the change.
+    private static func noteChange() { atomicVersion.add(1, ordering: .relaxed) }
 
     /// Returns the label for an item's description: `label = "autosave", `; empty if there is none.
     static func part(of item: AnyObject) -> String {

@@ -2,10 +2,10 @@
 // The locks of the library, all of which are made in this file, and the guardian, which says which lock guards an item
 // now.
 
-import CGRun
+package import CGRun
 import Synchronization
 
-typealias Lock = CGRun.Lock
+package typealias Lock = CGRun.Lock
 
 /// A lock that is not recursive. Its memory is never freed, only used for the next lock. A thread may read an item's
 /// lock from the guardian just before the item changes its lock. The thread then takes the old lock, and finds that it
@@ -15,12 +15,12 @@ extension Lock: @unchecked @retroactive Sendable {
     /// Guarded by `poolLock`.
     nonisolated(unsafe) private static var pool: [Lock] = []
 
-    static func take() -> Lock {
+    package static func take() -> Lock {
         guard !Fork.isChild else { return make() }
         return poolLock.withLock { pool.popLast() } ?? make()
     }
 
-    static func giveBack(_ lock: Lock) {
+    package static func giveBack(_ lock: Lock) {
         // When the child was forked, another thread may have held the pool's lock or this one.
         guard !Fork.isChild else { return }
         lock.owner = nil

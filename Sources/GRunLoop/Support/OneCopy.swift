@@ -30,7 +30,7 @@ enum OneCopy {
         return String(cString: known.assumingMemoryBound(to: CChar.self))
     }()
 
-    static func explain(_ call: StaticString) {
+    static func explain(_ call: String) {
         Log.misuse(
             call,
             "another copy of GRunLoop serves this process (\(other ?? "this one")), so this one (\(file)) does "
@@ -40,7 +40,7 @@ enum OneCopy {
 
     private static let hasExplained = Atomic(false)
 
-    static func explainOnce(_ call: StaticString) {
+    static func explainOnce(_ call: String) {
         if !hasExplained.exchange(true, ordering: .relaxed) { explain(call) }
     }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface of the core to the other products of this package, besides its public interface. All of it is in this
-// file, so that the rest of the core can change without the other products. Only the seams of tests are declared where
-// they are used (scripts/check-rules). The oracle is in the package Tools, which cannot use `package` declarations: it
+// Functions of the core that only the other products of this package need. What the core itself uses, too, is declared
+// where it belongs, with `package`. The oracle is in the package Tools, which cannot use `package` declarations: it
 // uses the `@_spi(Oracle)` ones.
 //
-// Public declarations are not repeated here. A product extends the wait of a run by a descriptor (`DescriptorSource`),
-// by a whole context (`add(context:forMode:)`) or by a date (`Timer`). `addEndHandler` tells it of a thread's end.
+// A product extends the wait of a run by a descriptor (`DescriptorSource`), by a whole context
+// (`add(context:forMode:)`) or by a date (`Timer`). `addEndHandler` tells it of a thread's end.
 
 import CGRun
 package import CGRunGLib
@@ -17,24 +16,11 @@ extension GRunLoop {
     package func isCalledOnOwnThread(by call: StaticString) -> Bool {
         !Fork.refuses(call) && requireOwnThread(call)
     }
-
-    /// Returns whether `call` must do nothing because this process was forked and did not exec(), and logs it. Call it
-    /// before a lock is taken or anything is waited for.
-    package static func refusesInForkedChild(_ call: StaticString) -> Bool { Fork.refuses(call) }
 }
 
 // MARK: The process and the thread
 
 extension GRunLoop {
-    /// Whether this process was forked and did not exec().
-    package static var isForkedChild: Bool { Fork.isChild }
-
-    /// Prints the message to standard error and ends the process, in every build.
-    package static func endProcess(_ message: String) -> Never { Log.fatal(message) }
-
-    /// How many runs are on the stack, including a host's. The loop's own thread.
-    package var runDepth: Int { lock.withLock { runCountLocked } }
-
     /// How many sources of any kind the loop has handled. The loop's own thread.
     package var handledCount: UInt64 { handledSources }
 
@@ -42,8 +28,8 @@ extension GRunLoop {
     /// turn. The loop's own thread.
     @_spi(Oracle) public var cutCount: Int { lock.withLock { cuts } }
 
-    /// Wakes every run on the stack, and not only the innermost one as ``wakeUp()`` may. Any thread.
-    package func wakeUpAllRuns() { wakeUpEveryRun() }
+    /// Whether the environment has a variable. False in a program that runs with more rights than its caller.
+    package static func isInEnvironment(_ name: String) -> Bool { cgrun_environment(name) != nil }
 
     /// Whether descriptors are left for an object that another library is about to make. Any thread.
     package static var hasDescriptorsLeft: Bool { cgrun_has_descriptors_left() }
@@ -195,60 +181,6 @@ extension GRunLoop.NotificationQueue {
     package func removeObserver(numbered number: UInt64) -> Bool { !Fork.isChild && core.removeObserver(number) }
 }
 
-// MARK: Elements that a task awaits
-
-extension GRunLoop {
-    /// Delivers elements from a loop to the task that awaits them. Other products use it for what they wait for on the
-    /// loop, such as an operation of GIO's. In the same way a timer reaches the task in
-    /// ``sleep(for:tolerance:inModes:)``, and a descriptor the task in ``readiness(of:for:inModes:)``.
-    ///
-    /// An actor of the loop, or a task that prefers the loop's executor, is resumed only by a job of this loop. So it
-    /// does not leave the loop's thread. Elements that come while no task awaits them are merged into one.
-    ///
-    /// Threads: any, unless a declaration says otherwise.
-    package struct Awaited<Element: Sendable>: Sendable {
-        private let mailbox: Mailbox<Element>
-
-        /// - Parameters:
-        ///   - merge: makes one element of an older one, which no task has awaited yet, and a newer.
-        /// - cease: called once, when nothing is awaited any more. This is after ``end()``, when the task is cancelled,
-        ///   or when the loop's thread ends, before its last jobs. It is called on the thread on which this happens.
-        package init(
-            on loop: GRunLoop, merging merge: @escaping @Sendable (Element, Element) -> Element,
-            ceasing cease: @escaping @Sendable () -> Void
-        ) {
-            mailbox = Mailbox(of: loop, merge: merge)
-            mailbox.open(for: EndCallback(cease))
-        }
-
-        /// Delivers an element. After the end, and in a forked child, the element is dropped.
-        package func send(_ element: Element) {
-            if !Fork.isChild { mailbox.send(element) }
-        }
-
-        /// Returns the next element; nil if there will be none. Only one task may wait at a time: a second one stops
-        /// the program, with a message. Cancelling the task ends the waiting immediately.
-        package func next(isolation: isolated (any Actor)? = #isolation) async -> Element? {
-            await mailbox.next(isolation: isolation)
-        }
-
-        /// Ends the delivery of elements. A second call does nothing.
-        package func end() { mailbox.close(.done) }
-
-        /// Whether no element comes any more because the loop's thread has ended.
-        package var hasLoopEnded: Bool { mailbox.reason == .loopEnded }
-    }
-
-    /// Calls a closure when nothing is awaited any more. A mailbox holds it in the place of an item.
-    private final class EndCallback: Invalidatable {
-        private let body: @Sendable () -> Void
-
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-
-        func invalidate() { body() }
-    }
-}
-
 // MARK: The messages of ports
 
 extension GRunLoop.PortMessage.Component {
@@ -304,52 +236,6 @@ extension GRunLoop.PortMessage {
     }
 }
 
-// MARK: The data and the handlers of message ports
-
-extension GRunLoop.MessageData {
-    /// Bytes that an object keeps at their address: they are not copied on the way.
-    package static func bytes(_ bytes: UnsafeRawBufferPointer, keptBy keeper: any AnyObject & Sendable) -> Self {
-        Self(bytes, keptBy: keeper)
-    }
-
-    /// The object that keeps the bytes at their address; nil for an array.
-    package var keeper: (any AnyObject & Sendable)? {
-        switch storage {
-        case .array: return nil
-        case .kept(let keeper, _): return keeper
-        case .received(let memory): return memory
-        }
-    }
-}
-
-extension GRunLoop.MessagePort {
-    /// Makes a port as ``init(_:handler:)`` does. Its handler also gets the port, which the handler does not keep
-    /// alive.
-    package convenience init(
-        _ name: String?, portHandler handler: @escaping @Sendable (GRunLoop.MessagePort, Message) -> Void
-    ) throws(GRunLoop.MessagePortError) {
-        let place = Place()
-        // The port is not in a loop yet, so no loop can call the handler before this returns.
-        try self.init(name) { message in
-            if let port = place.port { handler(port, message) }
-        }
-        place.port = self
-    }
-
-    /// Makes a port as ``init(replying:handler:)`` does. Its handler also gets the port, which the handler does not
-    /// keep alive.
-    package convenience init(
-        replying name: String?,
-        portHandler handler: @escaping @Sendable (GRunLoop.MessagePort, Message) -> GRunLoop.MessageData?
-    ) throws(GRunLoop.MessagePortError) {
-        try self.init(name, portHandler: { port, message in Self.reply(to: message) { handler(port, $0) } })
-    }
-
-    private final class Place: @unchecked Sendable {
-        weak var port: GRunLoop.MessagePort?
-    }
-}
-
 // MARK: One copy
 
 extension GRunLoop {
@@ -360,27 +246,4 @@ extension GRunLoop {
     /// Registers a boxed type with this name for the objects of a class. A copy of a boxed reference is another
     /// reference to the same object. Call it once for each name, and only if ``boxedType`` is not 0.
     package static func registerBoxedType(named name: String) -> GType { Boxed.register(name) }
-}
-
-// MARK: Requests to message ports that call a closure
-
-extension GRunLoop.RemoteMessagePort {
-    /// Starts a request as ``request(_:_:descriptors:sendTimeout:receiveTimeout:on:replyMode:)`` does. `completion` is
-    /// called with the result on the loop's thread, once, and not before this has returned. Returns a number for
-    /// ``cancelRequest(_:)``, which is not 0. If the loop ends before the request, `completion` is released.
-    package func startRequest(
-        _ id: Int32, _ data: GRunLoop.MessageData, descriptors: [Int32], sendTimeout: Duration,
-        receiveTimeout: Duration, on loop: GRunLoop, replyMode: GRunLoop.Mode,
-        completion: @escaping @Sendable (Result<Reply, GRunLoop.MessageRequestError>) -> Void
-    ) throws(GRunLoop.MessageRequestError) -> UInt32 {
-        guard !Fork.refuses("RemoteMessagePort.startRequest") else { throw .isInvalid }
-        return try MessageRequest.start(
-            id, data, descriptors, sendTimeout, receiveTimeout, to: self, on: loop, replyMode, completion: completion)
-    }
-
-    /// Cancels a request of `startRequest`, which ends with ``GRunLoop/MessageRequestError/cancelled``. Returns whether
-    /// the request was under way. Any thread.
-    package func cancelRequest(_ number: UInt32) -> Bool {
-        !Fork.refuses("RemoteMessagePort.cancelRequest") && giveUp(conversation: number, .cancelled)
-    }
 }

@@ -3,7 +3,7 @@
 
 import Glibc
 
-func hexAddress(_ object: AnyObject) -> String {
+package func hexAddress(_ object: AnyObject) -> String {
     hexAddress(ObjectIdentifier(object))
 }
 
@@ -15,7 +15,7 @@ func hexAddress(_ pointer: OpaquePointer) -> String {
     "0x" + String(UInt(bitPattern: pointer), radix: 16)
 }
 
-func yesNo(_ value: Bool) -> String { value ? "Yes" : "No" }
+package func yesNo(_ value: Bool) -> String { value ? "Yes" : "No" }
 
 /// A span in seconds with the precision of nanoseconds.
 func seconds(_ span: Nanoseconds) -> String {
@@ -32,7 +32,7 @@ func briefSeconds(_ span: Nanoseconds) -> String {
 }
 
 /// The system's message for an error number.
-func errorMessage(_ error: Int32) -> String { String(cString: strerror(error)) }
+package func errorMessage(_ error: Int32) -> String { String(cString: strerror(error)) }
 
 /// Puts a program's text on one line, in quotes, 120 characters at most. Characters that would end the line or the
 /// quotes, or turn the direction of the text after them, are escaped.

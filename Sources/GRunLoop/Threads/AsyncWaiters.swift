@@ -3,7 +3,7 @@
 
 /// A task, thread or sender that waits for something from a loop. It is notified when the loop's thread ends, because
 /// nothing comes after that.
-protocol AsyncWaiter: AnyObject, Sendable {
+package protocol AsyncWaiter: AnyObject, Sendable {
     func loopHasEnded()
 }
 

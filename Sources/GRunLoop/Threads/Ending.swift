@@ -4,7 +4,7 @@
 import CGRun
 import Glibc
 
-extension GRunLoop: ThreadOwned {
+extension GRunLoop {
     /// Ends the loop, on the ending thread: calls the end handlers and the cancel closures of sources, notifies the
     /// waiters, and releases blocks without running them. Items stay valid, and can be added to another loop. GLib's
     /// thread-specific state may be gone already.
@@ -67,7 +67,7 @@ extension GRunLoop: ThreadOwned {
         var sources: [SourceMembership] = []
         var blocks: [BlockQueue.Entry] = []
         var contexts: [ServedContext] = []
-        var items: [Item] = []
+        var items: [CommonItem] = []
         var home: ServedContext?
         /// Innermost first.
         var frames: [Frame] = []

@@ -4,14 +4,6 @@
 import CGRun
 import Glibc
 
-/// What this file needs of a loop at the beginning and the end of its thread. The loop's own files implement it.
-protocol ThreadOwned: AnyObject {
-    /// Starts the diagnostics that the environment asks for.
-    func startDiagnosticsFromEnvironment()
-    func callEndHandlers()
-    func endWithThread()
-}
-
 package enum ThreadLoops {
     /// The key under which each thread keeps its loop, retained until the thread ends. The current loop is also in
     /// `cgrun_current_loop`, which is faster to read.
@@ -36,7 +28,7 @@ package enum ThreadLoops {
         // In virtual time the thread has another current loop. The main loop becomes the current one after virtual
         // time.
         if cgrun_is_main_thread(), peek == nil { setCurrent(loop) }
-        inspect(loop)
+        loop.startDiagnosticsFromEnvironment()
         return loop
     }()
 
@@ -44,11 +36,9 @@ package enum ThreadLoops {
         if let loop = currentIfAny { return loop }
         let loop = GRunLoop(isMain: false)
         setCurrent(loop)
-        inspect(loop)
+        loop.startDiagnosticsFromEnvironment()
         return loop
     }
-
-    private static func inspect(_ loop: any ThreadOwned) { loop.startDiagnosticsFromEnvironment() }
 
     private static func setCurrent(_ loop: GRunLoop) {
         setCurrent(Unmanaged.passRetained(loop).toOpaque())
@@ -70,7 +60,7 @@ package enum ThreadLoops {
     }
 
     /// The calling thread's loop if it was made already, otherwise nil.
-    static var peek: GRunLoop? {
+    package static var peek: GRunLoop? {
         cgrun_get_current_loop().map { Unmanaged<GRunLoop>.fromOpaque($0).takeUnretainedValue() }
     }
 
@@ -83,8 +73,7 @@ package enum ThreadLoops {
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
         // If the thread ends in virtual time, the loop that virtual time hides ends as well.
         let hidden = loop.takeUnretainedValue().virtualTime?.hidden
-        let ending: any ThreadOwned = loop.takeUnretainedValue()
-        ending.endWithThread()
+        loop.takeUnretainedValue().endWithThread()
         setCurrent(hidden.map { Unmanaged.passUnretained($0).toOpaque() })
         loop.release()
         if hidden != nil { endCurrent() }
@@ -114,8 +103,7 @@ package enum ThreadLoops {
         pthread_setspecific(key, known)
         // The end handlers are called in the first round. At that time the thread-specific data of GLib that they need
         // can still be made, and is still freed.
-        let ending: any ThreadOwned = loop.takeUnretainedValue()
-        ending.callEndHandlers()
+        loop.takeUnretainedValue().callEndHandlers()
         guard loop.takeUnretainedValue().countDestructorRound() >= PTHREAD_DESTRUCTOR_ITERATIONS - 1 else { return }
         endCurrent()
     }

@@ -39,7 +39,7 @@ extension GRunLoop.Timer {
         fireAt: GRunLoop.Instant, interval: Duration = .zero, tolerance: Duration = .zero,
         isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.Timer) -> Void
     ) {
-        let confined = Confined(onMainActor: .timer(unsafeBitCast(handler, to: ConfinedClosure.Timer.self)))
+        let confined = Confined(onMainActor: handler)
         self.init(
             date: Nanoseconds(saturating: fireAt), period: Nanoseconds(saturating: interval), tolerance: tolerance,
             at: ThreadLoops.time,
@@ -76,7 +76,7 @@ extension GRunLoop.Timer {
         interval: Duration, repeats: Bool, tolerance: Duration = .zero,
         isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.Timer) -> Void
     ) {
-        let confined = Confined(onMainActor: .timer(unsafeBitCast(handler, to: ConfinedClosure.Timer.self)))
+        let confined = Confined(onMainActor: handler)
         self.init(
             interval: interval, startingAt: ThreadLoops.time, repeats: repeats, tolerance: tolerance,
             home: confined.home, handler: confined.timerHandler)

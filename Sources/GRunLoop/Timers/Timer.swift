@@ -50,7 +50,7 @@ extension GRunLoop {
         ) {
             self.init(
                 date: Nanoseconds(saturating: fireAt), period: Nanoseconds(saturating: interval), tolerance: tolerance,
-                at: GRunLoop.owner.timeHere, handler: handler)
+                at: GRunLoop.timeHere, handler: handler)
         }
 
         /// - Parameter home: the home of the actor that owns the closure; nil if no actor owns it.
@@ -80,7 +80,7 @@ extension GRunLoop {
             handler: @escaping @Sendable (Timer) -> Void
         ) {
             self.init(
-                interval: interval, startingAt: GRunLoop.owner.timeHere, repeats: repeats, tolerance: tolerance,
+                interval: interval, startingAt: GRunLoop.timeHere, repeats: repeats, tolerance: tolerance,
                 handler: handler)
         }
 
@@ -128,13 +128,20 @@ extension GRunLoop {
 
 /// Modes live as long as their loop, and are neither retained nor released here.
 extension GRunLoop.Timer: ModeItem {
+    /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
+    @discardableResult public func carryOut(
+        _ operation: GRunLoop.MembershipOperation, of loop: GRunLoop, forMode mode: GRunLoop.Mode
+    ) -> Bool {
+        carryOut(operation, loop, mode)
+    }
+
     static var kind: StaticString { "Timer" }
-    var asItem: Item { .timer(self) }
+    var asCommonItem: CommonItem { .timer(self) }
     var homeLocked: Home? { dates.home }
 
     func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout DeferredEffects) {
         mode.insert(self)
-        effects.kick.merge(loop.owner.rearmLocked(mode))
+        effects.kick.merge(loop.rearmLocked(mode))
     }
 
     func leave(_ mode: ModeState, _ effects: inout DeferredEffects) { mode.remove(self) }
@@ -164,7 +171,7 @@ extension GRunLoop.Timer: ModeItem {
         var kick: Kick?
         forEachMode { mode in
             mode.heap.insert(self, in: mode)
-            kick.merge(loop.owner.rearmLocked(mode))
+            kick.merge(loop.rearmLocked(mode))
         }
         return kick
     }
@@ -319,19 +326,5 @@ extension GRunLoop.Timer: CustomStringConvertible {
         return
             "<GRunLoop.Timer \(hexAddress(self))>{\(facts(of: self))\(state), next fire date = \(ahead) s from "
             + "now (@ \(date)), callout = closure}"
-    }
-}
-
-extension GRunLoop.Timer {
-    /// The program's name for the timer, for people who read a ``description``, a ``Trace`` or a stall monitor's
-    /// report.
-    ///
-    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
-    /// only its first 120 characters are shown, on one line.
-    ///
-    /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
-    public var label: String? {
-        get { Labels.get(self, "Timer.label") }
-        set { Labels.set(newValue, of: self, "Timer.label") }
     }
 }

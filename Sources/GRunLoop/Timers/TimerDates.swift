@@ -164,7 +164,7 @@ extension GRunLoop.Timer {
             let earliest = isFiring ? nowLocked.addingSaturating(1) : nowLocked
             var kick = changeLocked { $0.move(to: date, at: earliest) }
             // A date that another thread sets also wakes the loop (item 77).
-            if let loop = guardian.loop { kick.merge(loop.owner.wakeUpIfElsewhereLocked()) }
+            if let loop = guardian.loop { kick.merge(loop.wakeUpIfElsewhereLocked()) }
             return kick
         }
         kick?.send()
@@ -186,5 +186,5 @@ extension GRunLoop.Timer {
     var latestDate: GRunLoop.Instant { guardian.withLock { dates.latest(at: nowLocked) }.instant }
 
     /// The current time on the clock of the timer's loop or, if the timer is in none, of the calling thread's loop.
-    var nowLocked: Nanoseconds { guardian.loop?.owner.time ?? GRunLoop.owner.timeHere }
+    var nowLocked: Nanoseconds { guardian.loop?.time ?? GRunLoop.timeHere }
 }

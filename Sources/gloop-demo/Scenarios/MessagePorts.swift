@@ -3,6 +3,7 @@
 
 import CGRunGLib
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 
 /// The service is another process of this program. It reports to its parent through the parent's port. The parent then

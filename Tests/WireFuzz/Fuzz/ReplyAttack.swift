@@ -2,8 +2,10 @@
 // One request to a service that is none: it replies what it likes, before it is asked and after.
 
 import CGRun
+import CGRunMessagePorts
 import CWire
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 

@@ -5,6 +5,7 @@
 
 import CWire
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 

@@ -2,8 +2,10 @@
 // 50 services that do not reply, and the client that asks them.
 
 import CGRun
+import CGRunMessagePorts
 import CWire
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 

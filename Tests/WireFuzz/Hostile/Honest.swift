@@ -2,6 +2,7 @@
 // An honest client: it makes a request, waits for the reply, and makes the next one a little later.
 
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 

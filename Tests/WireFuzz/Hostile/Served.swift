@@ -3,6 +3,7 @@
 
 import CWire
 import GRunLoop
+import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 

@@ -13,6 +13,7 @@ enum Refusal: String, CaseIterable {
     case wrongThread = "wrong-thread"
     case foreignLoop = "foreign-loop"
     case forked
+    case environment
     case noDescriptors = "no-descriptors"
     /// Where a mode is common here which Core Foundation does not have: it ends the process when it cannot make one.
     case noDescriptorsForMode = "no-descriptors-for-mode"
@@ -31,6 +32,7 @@ enum Refusal: String, CaseIterable {
             case .wrongThread: wrongThread()
             case .foreignLoop: foreignLoop()
             case .forked: forked()
+            case .environment: environment()
             case .noDescriptors: noDescriptors(with: nil)
             case .noDescriptorsForMode: noDescriptors(with: "of a refusal")
             case .noProc: noProc()
@@ -109,6 +111,13 @@ enum Refusal: String, CaseIterable {
             refused { () throws(GRunLoop.ServingError) in try loop.serve(.main) },
         ]
         return Outcome(refusals.allSatisfy { $0 == .with(.wrongThread) } && isServed(), "\(refusals)")
+    }
+
+    private func environment() -> Outcome {
+        setenv("GRUN_NO_FOUNDATION", "1", 1)
+        let outcome = refused { () throws(GRunLoop.ServingError) in try GRunLoop.main.serve(.main) }
+        unsetenv("GRUN_NO_FOUNDATION")
+        return Outcome(outcome == .with(.refused) && isServed(), "\(outcome)")
     }
 
     /// Of a process that served before, of one that serves, and of one that does not.

@@ -2,6 +2,7 @@
 // What carries values: channels and their senders, notification queues, requests to message ports.
 
 import GRunLoop
+import GRunLoopMessagePorts
 import TestSupport
 
 enum Messages {

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C functions of message ports: names, sockets, packets and the memory of large messages.
+#ifndef CGRUN_MESSAGE_PORTS_H
+#define CGRUN_MESSAGE_PORTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// A forked child immediately closes its copies of the sockets, locks and directories of message ports (kept.c).
+// Otherwise the copies would keep a name taken, and peers would wait for a port that does not exist any more.
+
+/// Closes a descriptor that was returned by cgrun_port_directory(), cgrun_port_lock(), cgrun_port_listen(),
+/// cgrun_port_accept() or cgrun_port_socket().
+void cgrun_kept_close(int descriptor);
+
+/// The folder of this process's descriptors. It is not in /proc/self, which is the main thread: that may have ended.
+#define CGRUN_DESCRIPTOR_FILES "/proc/thread-self/fd"
+
+/// The size of the name of a port's socket file, with the NUL at its end.
+enum { CGRUN_PORT_FILE = 33 };
+/// Copies to `file` the name of the socket file of the port `name`. The lock's file has this name with ".lock"
+/// appended.
+void cgrun_port_file(const char *name, char *file);
+/// Opens the directory of the port names by O_PATH. Makes it first if `makes` is true. The directory may be unsafe. A
+/// forked child keeps this descriptor. This function and the next ones return -1 and errno on failure.
+int cgrun_port_directory_open(int outer, const char *name, bool makes);
+/// Whether this user, and nobody else, may use a directory.
+bool cgrun_port_directory_is_safe(int directory);
+/// Duplicates the descriptor of a directory. A forked child does not keep the duplicate.
+int cgrun_port_directory(int directory);
+/// Takes the lock of a port's name, and returns the descriptor of the lock's file. EWOULDBLOCK: another port has the
+/// lock.
+int cgrun_port_lock(int directory, const char *file);
+/// Returns a socket that listens under a port's file name. Replaces a socket file that is there already. Call it only
+/// while the name's lock is held.
+int cgrun_port_listen(int directory, const char *file);
+/// Removes the socket's file, if `lock` is still the lock of the name.
+void cgrun_port_hide(int directory, const char *file, int lock);
+/// Removes the socket's file and the lock's file, if `lock` is still the lock of the name. Always releases and closes
+/// the lock.
+void cgrun_port_unlock(int directory, const char *file, int lock);
+/// Returns 1 if the kernel tells users apart for this process, 0 if it does not. Returns -1 and errno if a shortage of
+/// descriptors or memory prevents the answer.
+int cgrun_are_users_known(void);
+/// Accepts the next peer, and returns its socket. EAGAIN: no peer waits. ECONNABORTED: the peer has gone, or it may be
+/// another user's and was refused.
+int cgrun_port_accept(int listener);
+/// Returns a socket that is not connected.
+int cgrun_port_socket(void);
+/// Connects a socket to the port with that file. False and errno on failure. ENOENT, ECONNREFUSED: no port listens
+/// there. EAGAIN: too many peers wait to be accepted. EPERM: the port is another user's.
+bool cgrun_port_connect(int socket, int directory, const char *file);
+
+/// The header of each packet. It is in native byte order, because both ends are on one machine.
+typedef struct {
+    uint32_t magic;
+    uint8_t version, kind;
+    uint16_t flags;
+    int32_t id;
+    uint32_t conversation;
+    uint64_t length;
+} cgrun_packet;
+/// The values of `magic`, which reads "GRUN", and of `version`, the version of this format. The flag in `flags` says
+/// that the packet's first descriptor is memory that holds the packet's bytes.
+enum { CGRUN_PACKET_MAGIC = 0x4E555247, CGRUN_PACKET_VERSION = 1, CGRUN_PACKET_IN_MEMORY = 1 };
+/// The most bytes in a packet, without its header, and the most descriptors.
+enum { CGRUN_PACKET_INLINE = 1 << 16, CGRUN_PACKET_DESCRIPTORS = 17 };
+
+// These functions are called with a lock held. So none of them is a cancellation point, at which pthread_cancel() could
+// end the thread.
+
+/// Sends a packet with copies of the descriptors, without waiting. Returns 0 or errno. EAGAIN: the kernel's queue is
+/// full.
+int cgrun_packet_send(
+    int socket, const cgrun_packet *packet, const void *bytes, size_t size, const int *descriptors, unsigned count);
+/// Receives a packet without waiting, with at most CGRUN_PACKET_DESCRIPTORS descriptors. Returns its size, 0 at the end
+/// of the connection, -1 and errno on failure. EBADMSG: the packet is too large, or has too many descriptors. EMFILE:
+/// the process has no number left for one of the packet's descriptors.
+ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descriptors, unsigned *count);
+/// Ends the connection and removes every packet that was not received. Call it before cgrun_kept_close(), which would
+/// otherwise close the descriptors in these packets. A peer chooses how long such a close takes, and fork() waits for
+/// cgrun_kept_close().
+void cgrun_packet_drain(int socket);
+/// Whether the other end still exists. Packets that it has sent can be received even if it does not.
+bool cgrun_packet_is_connected(int socket);
+/// Whether the other end has received every packet that was sent to it.
+bool cgrun_packet_all_taken(int socket);
+/// The id of the process that has connected or was connected to; 0 if it is in another PID namespace.
+int cgrun_packet_peer(int socket);
+/// Ends the connection in both directions. This also wakes threads that poll the socket for packets.
+void cgrun_packet_shut(int socket);
+/// Waits until there may be room for a packet, until the eventfd is signalled, or for at most `nanoseconds`. Either
+/// descriptor may be -1 for none. Call it without a lock.
+void cgrun_packet_wait(int socket, int event, int64_t nanoseconds);
+
+/// Returns the descriptor of new memory with these bytes. The memory is sealed, so that nobody can change it. -1 and
+/// errno on failure.
+int cgrun_memory_new(const void *bytes, size_t size);
+/// Maps the memory of a received message in constant time, because no page is touched. NULL and errno on failure.
+/// EBADMSG: the sender could still change the memory.
+const void *cgrun_memory_map(int memory, uint64_t size);
+/// Call it before the first read of mapped memory. If the sender has never written one of the pages, the whole mapping
+/// becomes zeros. Otherwise the first read would allocate that page for this process. The time grows with the size.
+void cgrun_memory_clear_if_sparse(int memory, const void *bytes, uint64_t size);
+void cgrun_memory_unmap(const void *bytes, uint64_t size);
+
+#endif

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// The connection of a message port to one peer: its socket, and the replies that the peer has not taken yet.
+
+import GRunLoop
+import Glibc
+
+/// Sends replies to one peer, and gives access to the socket from which its messages are read.
+///
+/// A connection ends in three steps. After `endLocked()` it sends nothing more. After ``drop()`` it receives nothing
+/// more. ``close()`` closes its descriptor, even while somebody holds the object. Threads: any.
+final class MessageConnection: @unchecked Sendable {
+    /// The number that the port's watch reports for this connection.
+    let number: UInt64
+    /// The resources that the peer's messages hold in this process.
+    let allowance: MessageAllowance
+    let process: pid_t
+    private let watch: MessageWatch
+    private let untaken: UntakenReplies
+    private let lock = Lock.take()
+    @exclusivity(unchecked) private var state: State
+
+    /// Guarded by the lock.
+    private struct State {
+        /// Nil once the connection is closed. A thread that is in a system call with the socket holds its own
+        /// reference.
+        var socket: MessageSocket?
+        /// The replies that wait, in the order in which they are to be sent.
+        var waiting: [OutgoingPacket] = []
+        /// The bytes of memory that was sent. The peer may have taken the memory since the last recount.
+        var sent = 0
+        var isRoomWatched = false
+        /// True while the port does not read from the peer: see ``pauseIfUsedUp()``.
+        var isPaused = false
+        var isEnded = false
+        /// True if the port ended the connection because the peer does not take its replies.
+        var isEndedForUntakenReplies = false
+        var isDropped = false
+    }
+
+    init(
+        _ number: UInt64, _ socket: MessageSocket, _ watch: MessageWatch, _ untaken: UntakenReplies,
+        _ holdings: MessageHoldings
+    ) {
+        self.number = number
+        allowance = MessageAllowance(of: holdings)
+        self.watch = watch
+        self.untaken = untaken
+        process = socket.peer
+        state = State(socket: socket)
+        untaken.count(1, of: process)
+    }
+
+    deinit { Lock.giveBack(lock) }
+
+    // MARK: Messages
+
+    enum Input {
+        case socket(MessageSocket)
+        /// The connection is closed, or the port does not read from the peer for now.
+        case none
+        /// The port has ended the connection because the peer does not take its replies. The port does not handle the
+        /// requests that wait: the handler would make replies that nobody takes.
+        case refused
+    }
+
+    /// The socket to read from.
+    var input: Input {
+        lock.withLock {
+            if state.isEndedForUntakenReplies { return .refused }
+            guard let socket = state.socket, !state.isPaused else { return .none }
+            return .socket(socket)
+        }
+    }
+
+    /// Stops reading from a peer whose messages hold too many resources of this process, until some messages are
+    /// released. Returns whether it has stopped.
+    func pauseIfUsedUp() -> Bool {
+        lock.withLock {
+            guard let socket = state.socket, allowance.isUsedUp(goOn: { [weak self] in self?.goOn() }) else {
+                return false
+            }
+            state.isPaused = true
+            watch.hold(socket.descriptor, number)
+            return true
+        }
+    }
+
+    private func goOn() {
+        lock.withLock {
+            state.isPaused = false
+            if let socket = state.socket, !state.isDropped { watch.goOn(socket.descriptor, number) }
+        }
+    }
+
+    // MARK: Replies
+
+    /// Sends a reply, or queues it behind the replies that wait.
+    func reply(_ packet: OutgoingPacket) -> MessageSocket.Sent {
+        let isAdmitted = prepare(packet) { state.waiting.isEmpty && !state.isEnded }
+        // A packet that is never sent may hold objects of the program, so it is released after the lock.
+        return lock.withLock { replyLocked(packet, isAdmitted: isAdmitted) }.0
+    }
+
+    /// Makes the memory of a reply that can be sent now. It does so without the lock, because the time grows with the
+    /// size of the reply. Returns whether the reply was counted.
+    ///
+    /// - Parameter isNext: whether the reply is the next one to be sent. Called with the lock held.
+    private func prepare(_ packet: OutgoingPacket, isNext: () -> Bool) -> Bool {
+        guard packet.isInMemory else { return false }
+        func admit() -> UntakenReplies.Admission? {
+            lock.withLock { state.socket != nil && isNext() ? admitLocked(packet) : nil }
+        }
+        var admission = admit()
+        if admission == .refused || admission == .refusedByAll {
+            // Since the last recount, peers may have received memory that other connections sent them.
+            untaken.recount(of: admission == .refused ? process : nil)
+            admission = admit()
+        }
+        guard admission == .admitted else { return false }
+        // An error is ignored here, because sending tries again: a resource that is short now may be there then.
+        _ = packet.makeMemory()
+        return true
+    }
+
+    private func replyLocked(_ packet: OutgoingPacket, isAdmitted: Bool) -> (MessageSocket.Sent, [OutgoingPacket]) {
+        guard let socket = state.socket, !state.isEnded, state.waiting.isEmpty else {
+            if isAdmitted { untaken.remove(packet.cost, of: process) }
+            return state.isEnded ? (.gone, []) : waitLocked(packet)
+        }
+        let sent = sendLocked(packet, by: socket, isAdmitted: isAdmitted)
+        switch sent {
+        case .full, .short: return waitLocked(packet, since: sent)
+        case .gone: return (.gone, endLocked())
+        case .sent, .failed: return (sent, [])
+        }
+    }
+
+    private func sendLocked(
+        _ packet: OutgoingPacket, by socket: MessageSocket, isAdmitted: Bool = false
+    ) -> MessageSocket.Sent {
+        guard packet.isInMemory else { return socket.send(packet) }
+        guard isAdmitted || admitLocked(packet) == .admitted else {
+            // If this connection has no untaken memory, it gets no event when a peer takes the memory of another
+            // connection. Then a timer tries again.
+            return state.sent == 0 ? .short(errno: ENOBUFS) : .full
+        }
+        let sent = socket.send(packet)
+        if case .sent = sent {
+            if state.sent == 0 { untaken.note(self, isUntaken: true) }
+            state.sent += packet.cost
+        } else {
+            untaken.remove(packet.cost, of: process)
+        }
+        return sent
+    }
+
+    /// Counts the memory of a reply, unless a limit of the peer's process or of all processes would be exceeded. Before
+    /// it refuses, it asks the kernel whether the peer has taken its memory.
+    private func admitLocked(_ packet: OutgoingPacket) -> UntakenReplies.Admission {
+        let admission = untaken.admit(packet.cost, to: process)
+        if admission == .admitted || !recountLocked() { return admission }
+        return untaken.admit(packet.cost, to: process)
+    }
+
+    /// Asks the kernel whether the peer has taken all memory. If so, resets the count. Returns whether it has reset the
+    /// count.
+    @discardableResult private func recountLocked() -> Bool {
+        guard state.sent > 0, state.socket?.isAllTaken != false else { return false }
+        untaken.remove(state.sent, of: process)
+        state.sent = 0
+        untaken.note(self, isUntaken: false)
+        return true
+    }
+
+    /// Asks the kernel whether the peer has taken all memory. Call it without the lock of a connection.
+    func recount() { lock.withLock { _ = recountLocked() } }
+
+    /// Queues a reply. If the peer does not take its replies, ends the connection instead. Also returns the packets
+    /// that will never be sent, which the caller releases after the lock.
+    private func waitLocked(
+        _ packet: OutgoingPacket, since sent: MessageSocket.Sent? = nil
+    ) -> (MessageSocket.Sent, [OutgoingPacket]) {
+        // The program may close its descriptors as soon as its call returns, so the packet needs copies.
+        do throws(GRunLoop.MessageRequestError) { try packet.keep() } catch {
+            if case .transportError(let errno) = error { return (.failed(errno: errno), []) }
+        }
+        guard untaken.admit(packet.waiting, for: process) else {
+            state.isEndedForUntakenReplies = true
+            return (.gone, endLocked())
+        }
+        // Another thread has queued a reply first. This reply waits behind it, and needs no descriptor for its memory
+        // meanwhile.
+        if !state.waiting.isEmpty { packet.closeMemory() }
+        state.waiting.append(packet)
+        if let sent { watchLocked(sent) }
+        return (.sent, [])
+    }
+
+    /// Makes the watch report when to try the first waiting reply again: when there is room, or after a while.
+    private func watchLocked(_ sent: MessageSocket.Sent) {
+        guard let socket = state.socket else { return }
+        if case .full = sent {
+            if state.isRoomWatched { return }
+            state.isRoomWatched = watch.addRoom(socket.descriptor, number) == 0
+            if state.isRoomWatched { return }
+        }
+        watch.retry(number)
+    }
+
+    /// Sends the waiting replies, as far as that is possible. Returns whether the connection is closed.
+    func sendWaiting() -> Bool {
+        while let packet = lock.withLock({ state.waiting.first }), sendFirst(packet) {}
+        let isDropped = lock.withLock {
+            if state.waiting.isEmpty, state.isRoomWatched, !state.isDropped, let socket = state.socket {
+                watch.removeRoom(socket.descriptor)
+                state.isRoomWatched = false
+            }
+            return state.isDropped
+        }
+        return isDropped && close()
+    }
+
+    /// Sends the first waiting reply. Returns whether to try the next one.
+    private func sendFirst(_ packet: OutgoingPacket) -> Bool {
+        let isAdmitted = prepare(packet) { state.waiting.first === packet }
+        // The packet is released after the lock.
+        return lock.withLock { sendFirstLocked(packet, isAdmitted: isAdmitted) }.0
+    }
+
+    private func sendFirstLocked(_ packet: OutgoingPacket, isAdmitted: Bool) -> (Bool, [OutgoingPacket]) {
+        guard let socket = state.socket, state.waiting.first === packet else {
+            if isAdmitted { untaken.remove(packet.cost, of: process) }
+            return (false, [])
+        }
+        let result = sendLocked(packet, by: socket, isAdmitted: isAdmitted)
+        switch result {
+        case .sent:
+            untaken.remove(packet.waiting, for: process)
+            state.waiting.removeFirst()
+        case .full, .short:
+            watchLocked(result)
+            return (false, [])
+        // The client learns that there is no reply, and the replies behind this one are sent.
+        case .failed where packet.isReply: packet.decline()
+        case .gone, .failed: return (false, endLocked())
+        }
+        return (true, [])
+    }
+
+    // MARK: Its end
+
+    private func endLocked() -> [OutgoingPacket] {
+        guard !state.isEnded else { return [] }
+        state.isEnded = true
+        state.socket?.end()
+        for packet in state.waiting { untaken.remove(packet.waiting, for: process) }
+        let waiting = state.waiting
+        state.waiting = []
+        return waiting
+    }
+
+    /// Ends the connection: the port sends and reads nothing more, and the peer notices the end. Returns whether the
+    /// descriptor is closed. The descriptor stays open while the peer has not taken all memory that was sent to it.
+    /// That memory counts until the peer takes it or closes its end.
+    func drop() -> Bool {
+        _ = lock.withLock { () -> [OutgoingPacket] in
+            guard let socket = state.socket, !state.isDropped else { return [] }
+            state.isDropped = true
+            watch.remove(socket.descriptor)
+            return endLocked()
+        }
+        return close()
+    }
+
+    /// Ends and closes the connection because the port has ended, even if the peer has not taken all memory: see
+    /// ``drop()``.
+    func abandon() {
+        _ = drop()
+        _ = lock.withLock { closeLocked() }
+    }
+
+    /// Closes the descriptor if the peer has taken all memory. Returns whether the descriptor is closed.
+    private func close() -> Bool {
+        let (isClosed, _) = lock.withLock { () -> (Bool, MessageSocket?) in
+            recountLocked()
+            guard state.sent > 0 else { return (true, closeLocked()) }
+            watchLocked(.full)
+            return (false, nil)
+        }
+        return isClosed
+    }
+
+    private func closeLocked() -> MessageSocket? {
+        guard let socket = state.socket else { return nil }
+        if state.isRoomWatched { watch.removeRoom(socket.descriptor) }
+        state.socket = nil
+        recountLocked()
+        untaken.count(-1, of: process)
+        return socket
+    }
+}
+
+extension OutgoingPacket {
+    fileprivate var cost: Int { UntakenReplies.cost(size) }
+    fileprivate var waiting: UntakenReplies.Waiting { .init(cost: cost, descriptors: descriptorCount) }
+    fileprivate var isReply: Bool { header.kind == PacketKind.reply.rawValue }
+}

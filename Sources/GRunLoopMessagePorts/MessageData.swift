@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a message between processes.
+
+public import GRunLoop
+
+extension GRunLoop {
+    /// Bytes that are sent to a ``MessagePort``, or that came from one.
+    ///
+    /// Received data of more than 65,536 bytes is not copied. It refers to memory of the sender that nobody can change
+    /// any more, and keeps that memory alive. `count` takes constant time. The first access to the bytes checks that
+    /// all of the memory is there, which takes some 40 ms for 1 GiB. If a page was never written, all of the memory
+    /// reads as zeros. No sender of this library makes such memory.
+    ///
+    /// Threads: any. The corresponding Core Foundation type is `CFData`, GLib's is `GBytes`.
+    public struct MessageData: Sendable, RandomAccessCollection, ExpressibleByArrayLiteral {
+        enum Storage: Sendable {
+            case array([UInt8])
+            /// Memory that is valid while the object lives.
+            case kept(any AnyObject & Sendable, Memory)
+            case received(MappedMemory)
+        }
+
+        /// Memory that may only be read, and only while its keeper lives.
+        struct Memory: @unchecked Sendable {
+            let bytes: UnsafeRawBufferPointer
+        }
+
+        let storage: Storage
+
+        /// Makes data from the bytes of an array, without a copy. Threads: any.
+        public init(_ bytes: [UInt8]) { storage = .array(bytes) }
+
+        /// Copies the bytes of a sequence, such as `"text".utf8`. Threads: any.
+        public init(_ bytes: some Sequence<UInt8>) { storage = .array(Array(bytes)) }
+
+        /// Makes data from an array literal, such as `[1, 2, 3]`; `[]` is empty data. Threads: any.
+        public init(arrayLiteral bytes: UInt8...) { storage = .array(bytes) }
+
+        /// Makes data from memory that `keeper` keeps valid, without a copy. Nobody may change that memory.
+        init(_ bytes: UnsafeRawBufferPointer, keptBy keeper: any AnyObject & Sendable) {
+            storage = .kept(keeper, Memory(bytes: bytes))
+        }
+
+        init(_ memory: MappedMemory) { storage = .received(memory) }
+
+        /// Calls a closure with the bytes, which may be read during the call.
+        ///
+        /// - Throws: what the closure throws.
+        ///
+        /// Threads: any.
+        public func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+            switch storage {
+            case .array(let bytes): return try bytes.withUnsafeBytes(body)
+            case .kept(let keeper, let memory):
+                defer { withExtendedLifetime(keeper) {} }
+                return try body(memory.bytes)
+            case .received(let memory):
+                defer { withExtendedLifetime(memory) {} }
+                return try body(memory.bytes)
+            }
+        }
+
+        /// Always 0. Threads: any.
+        public var startIndex: Int { 0 }
+
+        /// The number of bytes. Threads: any.
+        public var endIndex: Int {
+            switch storage {
+            case .array(let bytes): bytes.count
+            case .kept(_, let memory): memory.bytes.count
+            case .received(let memory): memory.count
+            }
+        }
+
+        /// The byte at a position. A position outside of `indices` ends the process, with a message. Threads: any.
+        public subscript(position: Int) -> UInt8 {
+            // Without this check, a release build ends the process without a message for an array, and does not check
+            // raw memory.
+            if position < 0 || position >= endIndex { refuse(position) }
+            return switch storage {
+            case .array(let bytes): bytes[position]
+            case .kept(_, let memory): memory.bytes[position]
+            case .received(let memory): memory.bytes[position]
+            }
+        }
+
+        private func refuse(_ position: Int) -> Never {
+            Log.fatal("MessageData", "there is no byte at position \(position) of \(count)")
+        }
+
+        /// Calls a closure with the bytes. Collections of the standard library use it to copy all bytes in one step.
+        ///
+        /// - Throws: what the closure throws.
+        ///
+        /// Threads: any.
+        public func withContiguousStorageIfAvailable<Result>(
+            _ body: (UnsafeBufferPointer<UInt8>) throws -> Result
+        ) rethrows -> Result? {
+            try withUnsafeBytes { try $0.withMemoryRebound(to: UInt8.self, body) }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The errors of message ports, and of the messages that are sent to them.
+
+public import GRunLoop
+import Glibc
+
+extension GRunLoop {
+    /// The reason why a message port cannot be created, named or found. After such an error nothing has changed.
+    ///
+    /// In Core Foundation the function returns NULL, or false.
+    public enum MessagePortError: Error, Hashable, Sendable, CustomStringConvertible {
+        /// The name is empty, longer than 128 bytes of UTF-8, or has a NUL.
+        case invalidName(String)
+        /// A port has this name already, in this process or in another one.
+        case taken(String)
+        /// No port has this name.
+        case notFound(String)
+        /// `XDG_RUNTIME_DIR` is not set, or not to an absolute path.
+        case noRuntimeDirectory
+        /// The directory for the names belongs to another user, or other users may enter it.
+        case unsafeDirectory(path: String)
+        /// The name belongs to another user.
+        case notPermitted(String)
+        /// The kernel does not tell this process which user a peer is: see `SECURITY.md`.
+        case unknownUsers
+        /// The port is invalid.
+        case invalidPort
+        /// The process or the system has no descriptor or memory left (`EMFILE`, `ENFILE`, `ENOMEM`).
+        case limitReached(errno: Int32)
+        /// The directory for the names cannot be made, read or written, or there is no `/proc`.
+        case system(errno: Int32, path: String)
+        /// A sandbox forbids the system call `call`, or the kernel does not have it (`EPERM`, `EACCES`, `ENOSYS`).
+        case forbidden(call: String, errno: Int32)
+        /// This process was forked and did not exec().
+        case forked
+
+        /// What is wrong and what to do, as one sentence. Threads: any.
+        public var description: String {
+            switch self {
+            case .invalidName(let name):
+                "\(Self.quoted(name)) cannot be the name of a message port; take 1 to \(PortName.longest) bytes of "
+                    + "UTF-8 without a NUL, as org.example.clock"
+            case .taken(let name):
+                "a message port is named \(Self.quoted(name)) already; invalidate that one, end its process, or take "
+                    + "another name"
+            case .notFound(let name):
+                "no message port is named \(Self.quoted(name)); start its process, which must run as the same user and "
+                    + "with the same XDG_RUNTIME_DIR, and look again"
+            case .noRuntimeDirectory:
+                "XDG_RUNTIME_DIR is not set to an absolute path, where the names of message ports are; log in by a "
+                    + "session manager, or set it to a directory of yours with mode 0700"
+            case .unsafeDirectory(let path):
+                "\(path) must be a directory of this user's with mode 0700, or others could take names and read "
+                    + "messages; mend it by chown and chmod"
+            case .notPermitted(let name):
+                "what is named \(Self.quoted(name)) is another user's, and message ports are for processes of one "
+                    + "user; remove it, or use D-Bus"
+            case .unknownUsers:
+                "this process runs as the overflow user of its user namespace, so that the kernel cannot tell its user "
+                    + "from others; map the user to a number of its own in /proc/self/uid_map"
+            case .invalidPort: "the message port is invalid, and cannot be named any more; make another one"
+            case .limitReached(let errno):
+                "no descriptor or memory is left for a message port (\(errorMessage(errno))); close some or raise the "
+                    + "limit"
+            case .system(let errno, let path) where path.hasPrefix("/proc/"):
+                "message ports are reached by \(path), which cannot be used (\(errorMessage(errno))); mount /proc"
+            case .system(let errno, let path) where [EPERM, EACCES, ENOSYS].contains(errno):
+                "the names of message ports cannot be used in \(path) (\(errorMessage(errno))); correct the "
+                    + "permissions there, or have the sandbox allow the calls that message ports need, as flock(2) and "
+                    + "bind(2)"
+            case .system(let errno, let path):
+                "the names of message ports cannot be used in \(path) (\(errorMessage(errno))); mend that, or set "
+                    + "XDG_RUNTIME_DIR to a directory of yours with mode 0700"
+            case .forbidden(let call, let errno): KernelRefusal.message(call, errno)
+            case .forked: "\(Fork.reason). \(Fork.remedy)"
+            }
+        }
+
+        private static func quoted(_ name: String) -> String {
+            let shown = name.utf8.count > 2 * PortName.longest ? String(name.prefix(PortName.longest)) + "..." : name
+            return shown.debugDescription
+        }
+
+        init(errno: Int32, path: String) {
+            self =
+                MessageFault.of(errno, in: .name) == .shortage
+                ? .limitReached(errno: errno) : .system(errno: errno, path: path)
+        }
+
+        /// The error of a system call that involves no file.
+        init(errno: Int32, of call: String) {
+            if case .forbidden = KernelRefusal(errno) {
+                self = .forbidden(call: call, errno: errno)
+            } else {
+                self = .limitReached(errno: errno)
+            }
+        }
+    }
+
+    /// The reason why a message was not sent, or has no reply.
+    ///
+    /// The corresponding results of Core Foundation are those of `CFMessagePortSendRequest`.
+    public enum MessageRequestError: Error, Hashable, Sendable, CustomStringConvertible {
+        /// The port's queue was full until the send timeout. The message was not sent.
+        case sendTimeout
+        /// No reply came before the receive timeout. A reply that comes later is dropped.
+        case receiveTimeout
+        /// The port was already invalid when the message was to be sent.
+        case isInvalid
+        /// The message was not sent, for one of these reasons:
+        ///
+        /// - It has more than 1,610,612,736 bytes or more than 16 descriptors (`EMSGSIZE`).
+        /// - One of its descriptors is not open (`EBADF`).
+        /// - Memory or descriptors were short until the send timeout: in this process (`EMFILE`) or in the system
+        ///   (`ENFILE`, `ENOMEM`, `ENOBUFS`, `ENOSPC`).
+        /// - Too many descriptors of the user were on their way in messages until the send timeout (`ETOOMANYREFS`).
+        /// - The loop cannot run in the reply mode (`EINVAL`), or has no descriptor to wait with in that mode
+        ///   (`EMFILE`).
+        case transportError(errno: Int32)
+        /// The port became invalid after the message was sent or queued, for example because its process ended.
+        ///
+        /// The port may or may not have handled the message. If a message must not be handled twice, put a number into
+        /// it. When you send the message again, the other side recognizes it by that number.
+        case becameInvalid
+        /// The receiver released the message without a reply.
+        case unanswered
+        /// The task or the request was cancelled.
+        case cancelled
+        /// The loop's thread has ended.
+        case loopEnded
+
+        /// The corresponding number of Core Foundation, from -1 to -5. The cases that Core Foundation does not have are
+        /// -6 to -8. Threads: any.
+        public var code: Int32 {
+            switch self {
+            case .sendTimeout: -1
+            case .receiveTimeout: -2
+            case .isInvalid: -3
+            case .transportError: -4
+            case .becameInvalid: -5
+            case .unanswered: -6
+            case .cancelled: -7
+            case .loopEnded: -8
+            }
+        }
+
+        /// What is wrong and what to do, as one sentence. Threads: any.
+        public var description: String {
+            switch self {
+            case .sendTimeout:
+                "the message was not sent until its limit, since the port's queue is full: its process is busy or does "
+                    + "not run the port's mode; send less often or wait longer"
+            case .receiveTimeout:
+                "no reply came until the limit; wait longer, and see that the port's process runs the mode that the "
+                    + "port is in"
+            case .isInvalid: "the message port is invalid; look it up again"
+            case .transportError(EMSGSIZE):
+                "a message has at most 1,610,612,736 bytes and 16 descriptors; send several, or a descriptor of a file"
+            case .transportError(EBADF): "a descriptor of the message is not open; keep it open until this returns"
+            case .transportError(EINVAL): "the reply mode cannot be run; give one mode, and not .common"
+            case .transportError(let errno) where MessageFault.isShortage(errno):
+                "no descriptor or memory is left for the message (\(errorMessage(errno))); close some, raise the "
+                    + "limit or wait longer"
+            case .transportError(let errno) where [EPERM, EACCES, ENOSYS].contains(errno):
+                KernelRefusal.message("sendmsg(2), memfd_create(2), epoll_create1(2) or epoll_ctl(2)", errno)
+            case .transportError(let errno):
+                "the message cannot be sent or received (\(errorMessage(errno)))"
+            case .becameInvalid:
+                "the message port has become invalid, as its process has ended or has let go of this one; look it up "
+                    + "again"
+            case .unanswered: "who received the message let go of it without a reply"
+            case .cancelled: "the request was cancelled"
+            case .loopEnded: "\(LoopEndedError())"
+            }
+        }
+    }
+}

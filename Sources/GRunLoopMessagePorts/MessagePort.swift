@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: Apache-2.0
+// Message ports: the receiving side, which other processes find by a name.
+
+import CGRun
+public import GRunLoop
+import Glibc
+
+extension GRunLoop {
+    /// Receives messages from processes of the same user, which find the port by its name, and replies to them.
+    ///
+    /// ```swift
+    /// let port = try GRunLoop.MessagePort("org.example.clock") { message in
+    ///     try? message.reply?.send(GRunLoop.MessageData("12:00".utf8))
+    /// }
+    /// try GRunLoop.main.add(port, forMode: .default)
+    /// ```
+    ///
+    /// The other side is a ``RemoteMessagePort``. Messages wait in the kernel while the loop runs in no mode of the
+    /// port. The port calls its handler with one message in a pass. Messages of one sender arrive in the order in which
+    /// they were sent. A pass may also handle only new and ended connections, without a message. To reply later, a
+    /// handler keeps ``Message/reply``.
+    ///
+    /// In the modes of a loop a ``DescriptorSource`` stands for the port, and a ``Trace`` shows it. The modes keep the
+    /// port alive. A port without a name is not added, because no process could find it: that is logged.
+    ///
+    /// A name belongs to one port of the user at a time. The name is free again when the port is invalidated, when the
+    /// last reference to the port is released, and when the process ends, however it ends. The names are in
+    /// `$XDG_RUNTIME_DIR`. `SECURITY.md` says which processes can connect. A forked child has neither the name nor the
+    /// connections.
+    ///
+    /// A child of `posix_spawn()` or `vfork()` has copies of the name's lock and of the connections until it calls
+    /// `exec()`. If the port's process is killed before that, the name stays taken until the child calls `exec()`.
+    /// ``invalidate()`` frees the name in any case.
+    ///
+    /// A port is in one loop at a time, and in any number of the loop's modes. It serves up to 4,096 senders at a time,
+    /// and closes the connections of further senders. If the handler runs the loop in one of these modes, the port
+    /// calls the handler recursively, up to ``maximumHandlerDepth``.
+    ///
+    /// A handler may keep messages. The port stops reading from a sender whose messages hold 1,024 pieces of memory
+    /// (data of more than 65,536 bytes), 4 GiB of memory or 64 descriptors. It reads from that sender again when some
+    /// of these messages are released.
+    ///
+    /// Threads: any. The corresponding Core Foundation type is a local `CFMessagePort`.
+    public final class MessagePort: Item, @unchecked Sendable {
+        /// Counts the recursive calls of the handler.
+        let depth = HandlerDepth()
+        private let watch: MessageWatch
+        private let untaken = UntakenReplies()
+        private let holdings = MessageHoldings()
+        /// Holds the handler and its actor, if the handler belongs to an actor; otherwise nil.
+        private let confined: Confined?
+        private let lock: Lock
+        @exclusivity(unchecked) private var state = State()
+
+        /// Guarded by the lock.
+        private struct State {
+            var isValid = true
+            /// The source that stands for the port in its modes. It owns the port, and the modes own the source. It
+            /// goes when the port is in no mode and no callout is under way.
+            weak var source: OwnDescriptorSource?
+            var claim: PortClaim?
+            var connections: [UInt64: MessageConnection] = [:]
+            /// The number of the last connection. Connections count from 1, because the listener is ``listening``.
+            var lastNumber = MessagePort.listening
+            var handler: (@Sendable (Message) -> Void)?
+            var invalidationHandlers: [@Sendable () -> Void] = []
+            /// The reports that the port has already logged.
+            var logged: Set<Report> = []
+        }
+
+        private static let listening: UInt64 = 0
+        private static let mostConnections = 4096
+        /// The most peers that one event of the listener accepts. Also the most events without a message that one call
+        /// by the loop handles; the next pass handles the others.
+        private static let maximumEventsPerCall = 64
+
+        /// Creates a port that receives messages under a name.
+        ///
+        /// Other processes find the port immediately. Their messages wait until the port is in a loop.
+        ///
+        /// - Parameters:
+        ///   - name: 1 to 128 bytes of UTF-8 without a NUL. Nil makes a port without a name: see ``setName(_:)``.
+        ///   - handler: called on the loop's thread with each message. It is released when the port is invalidated.
+        /// - Throws: ``MessagePortError``; ``MessagePortError/taken(_:)`` if a port of this or another process has the
+        ///   name. In that case Core Foundation returns the existing port if it is in this process.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
+        public convenience init(
+            _ name: String?, handler: @escaping @Sendable (Message) -> Void
+        ) throws(MessagePortError) {
+            try self.init(name, confined: nil)
+            lock.withLock { state.handler = handler }
+        }
+
+        /// Creates a port whose handler returns the reply to each message, as in Core Foundation.
+        ///
+        /// - Parameters:
+        ///   - name: see ``init(_:handler:)``.
+        ///   - handler: called on the loop's thread with each message, and returns the reply. Nil is a reply without
+        ///     data. For a message that wants no reply, the returned data is dropped. The handler is released when the
+        ///     port is invalidated.
+        /// - Throws: ``MessagePortError``.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
+        public convenience init(
+            replying name: String?, handler: @escaping @Sendable (Message) -> MessageData?
+        ) throws(MessagePortError) {
+            try self.init(name) { Self.reply(to: $0, by: handler) }
+        }
+
+        init(_ name: String?, confined: Confined?) throws(MessagePortError) {
+            if Fork.isChild { throw .forked }
+            // The first loop starts to watch for fork(), and the process may have no loop yet.
+            cgrun_watch_fork()
+            let name = try name.map { text throws(MessagePortError) in try PortName(text) }
+            watch = try MessageWatch()
+            self.confined = confined
+            // The last property: what throws before it does not reach deinit, which gives the lock back.
+            lock = Lock.take()
+            if let name { try take(name) }
+        }
+
+        deinit {
+            if !Fork.isChild { end() }
+            Lock.giveBack(lock)
+        }
+
+        /// Calls the handler, and sends the data that it returns. If the handler ends its thread, the sender learns
+        /// that there is no reply.
+        static func reply(to message: Message, by handler: (Message) -> MessageData?) {
+            let data = GRunLoop.whileWaited(by: message.reply) { handler(message) }
+            guard let reply = message.reply else { return }
+            do throws(MessageRequestError) { try reply.send(data ?? []) } catch {
+                Log.warning("a message port's reply was not sent: \(error)")
+            }
+        }
+
+        // MARK: Its name
+
+        /// The name by which other processes find the port. Nil if it has no name or is invalid, and in a forked child.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortGetName`.
+        public var name: String? { Fork.isChild ? nil : lock.withLock { state.claim?.name.text } }
+
+        /// Gives the port another name, or its first name. Processes that found the port by its former name stay
+        /// connected. It is not an error to set the current name again.
+        ///
+        /// - Parameter name: 1 to 128 bytes of UTF-8 without a NUL.
+        /// - Throws: ``MessagePortError``. The port then keeps its former name.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortSetName`.
+        public func setName(_ name: String) throws(MessagePortError) {
+            guard !Fork.isChild else { throw .forked }
+            let wanted = try PortName(name)
+            guard isValid else { throw .invalidPort }
+            if !hasName(wanted) { try take(wanted) }
+        }
+
+        /// Compares the hashes of the bytes. Two strings that are equal in Swift may have different bytes, and so be
+        /// two names.
+        private func hasName(_ name: PortName) -> Bool { lock.withLock { state.claim?.name.file == name.file } }
+
+        private func take(_ name: PortName) throws(MessagePortError) {
+            let claim: PortClaim
+            do throws(MessagePortError) { claim = try PortClaim(name) } catch {
+                // Another thread may have given the port this name just now.
+                if case .taken = error, hasName(name) { return }
+                throw error
+            }
+            let taken = lock.withLock { () -> Result<PortClaim?, MessagePortError> in
+                guard state.isValid else { return .failure(.invalidPort) }
+                let error = watch.add(claim.listener, Self.listening)
+                guard error == 0 else { return .failure(.init(errno: error, of: "epoll_ctl(2)")) }
+                defer { state.claim = claim }
+                return .success(state.claim)
+            }
+            guard let former = try taken.get() else { return }
+            // Accept the peers that connected by the former name, because release() turns away those that were not
+            // accepted.
+            former.hide()
+            while accept(from: former) == nil {}
+            watch.remove(former.listener)
+            former.release()
+        }
+
+        // MARK: Its end
+
+        /// False once ``invalidate()`` was called, and in a forked child. Threads: any. The corresponding Core
+        /// Foundation function is `CFMessagePortIsValid`.
+        public var isValid: Bool { !Fork.isChild && lock.withLock { state.isValid } }
+
+        /// Ends the port forever: releases its name, ends its connections and removes it from every mode. A second call
+        /// does nothing.
+        ///
+        /// The port does the following in this order:
+        ///
+        /// - It releases the name, and ends all connections. Requests that wait for a reply get
+        ///   ``MessageRequestError/becameInvalid``.
+        /// - It calls the closures of ``onInvalidation(_:)``.
+        /// - It releases the handler.
+        /// - It leaves every mode. A handler that belongs to an actor is released after that.
+        ///
+        /// A handler that is running continues.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortInvalidate`.
+        public func invalidate() {
+            guard !Fork.isChild else { return }
+            guard end() else { return }
+            if let source { source.end() } else { confined?.letGo() }
+        }
+
+        /// Calls a closure once when the port becomes invalid, on the thread that invalidates the port or releases it
+        /// last.
+        ///
+        /// At that time the name is free, and the port still has its handler. Several closures are called in the order
+        /// in which they were given. If the port is already invalid, the closure is called immediately.
+        ///
+        /// The closure must not own a reference to the port: that would be a reference cycle.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
+        public func onInvalidation(_ body: @escaping @Sendable () -> Void) {
+            guard !Fork.refuses("MessagePort.onInvalidation") else { return }
+            let isValid = lock.withLock {
+                if state.isValid { state.invalidationHandlers.append(body) }
+                return state.isValid
+            }
+            if !isValid { body() }
+        }
+
+        @discardableResult private func end() -> Bool {
+            let ended = lock.withLock { () -> State? in
+                guard state.isValid else { return nil }
+                let ended = state
+                state = State()
+                state.isValid = false
+                // The port is in its modes until its closures were called.
+                state.source = ended.source
+                return ended
+            }
+            guard let ended else { return false }
+            // An ended socket is always ready. If one stayed in the epoll, a loop that an invalidation handler runs
+            // would not sleep.
+            watch.end()
+            if let listener = ended.claim?.listener { watch.remove(listener) }
+            ended.claim?.release()
+            for connection in ended.connections.values { connection.abandon() }
+            for handler in ended.invalidationHandlers { handler() }
+            return true
+        }
+
+        // MARK: On the loop's thread
+
+        /// Handles the next events, if the handler belongs to no actor.
+        private func handleNext() {
+            // If there is no handler, another thread has just invalidated the port.
+            if let handler = lock.withLock({ state.handler }) { handleNext(handler) }
+        }
+
+        /// Handles the next events of the port for which a source stands, when a loop finds that its descriptor is
+        /// readable.
+        static func handleNext(of source: DescriptorSource, _ handler: (Message) -> Void) {
+            let port = unsafeDowncast(source, to: OwnDescriptorSource.self).owner
+            unsafeDowncast(port, to: MessagePort.self).handleNext(handler)
+        }
+
+        private func handleNext(_ handler: (Message) -> Void) {
+            for _ in 0..<Self.maximumEventsPerCall {
+                guard let ready = watch.next() else { return }
+                switch ready {
+                case .input(Self.listening): acceptAll()
+                case .input(let number):
+                    if let connection = connection(number), receive(by: connection, handler) { return }
+                case .room(let number): sendWaiting(number)
+                case .time: for number in watch.due() { sendWaiting(number) }
+                }
+            }
+        }
+
+        private func connection(_ number: UInt64) -> MessageConnection? { lock.withLock { state.connections[number] } }
+
+        /// Sends replies of a connection that waited for room or for a resource. For the listener, resumes accepting.
+        private func sendWaiting(_ number: UInt64) {
+            if number == Self.listening {
+                if let claim = lock.withLock({ state.claim }) { watch.goOn(claim.listener, Self.listening) }
+            } else if let connection = connection(number), connection.sendWaiting() {
+                forget(connection)
+            }
+        }
+
+        /// Returns whether a message was handled.
+        private func receive(by connection: MessageConnection, _ handler: (Message) -> Void) -> Bool {
+            let socket: MessageSocket
+            switch connection.input {
+            case .socket(let open): socket = open
+            case .none: return false
+            case .refused:
+                drop(connection)
+                return false
+            }
+            switch socket.receive(countedBy: connection.allowance) {
+            case .nothing: return false
+            case .packet(let packet) where packet.kind == .request || packet.kind == .oneWay:
+                switch packet.open() {
+                case .data(let data):
+                    let reply = packet.kind == .request ? Reply(to: packet, by: connection) : nil
+                    if packet.isCounted, connection.pauseIfUsedUp() { logPause() }
+                    call(handler, Message(packet, data, reply))
+                    return true
+                case .unsound: break
+                case .lost(let errno): logLoss(errno)
+                }
+            case .packet, .end: break
+            case .lost(let errno): logLoss(errno)
+            }
+            drop(connection)
+            return false
+        }
+
+        /// Problems that senders can cause again and again: each is logged once for a port, so that no sender fills the
+        /// log.
+        private enum Report { case loss, pause, crowd }
+
+        private func isFirst(_ report: Report) -> Bool { lock.withLock { state.logged.insert(report).inserted } }
+
+        private func logLoss(_ errno: Int32) {
+            guard isFirst(.loss) else { return }
+            Log.warning(
+                "a message to a message port was lost, and its sender is told, since no descriptor or memory is "
+                    + "left (\(errorMessage(errno))); close some or raise the limit")
+        }
+
+        private func logPause() {
+            guard isFirst(.pause) else { return }
+            Log.warning(
+                "message port \((name ?? "").debugDescription) does not read from a sender whose messages hold too "
+                    + "much memory or too many descriptors; release the messages, or take their descriptors")
+        }
+
+        private func drop(_ connection: MessageConnection) {
+            if connection.drop() { forget(connection) }
+        }
+
+        private func forget(_ connection: MessageConnection) {
+            _ = lock.withLock { state.connections.removeValue(forKey: connection.number) }
+        }
+
+        private func acceptAll() {
+            guard let claim = lock.withLock({ state.claim }) else { return }
+            for _ in 0..<Self.maximumEventsPerCall {
+                switch accept(from: claim) {
+                case nil: continue
+                case .room, .gone: return
+                // Without the pause, the listener would be ready in every pass.
+                case .shortage: return watch.pause(claim.listener, Self.listening)
+                case .permanent, .defect: return watch.remove(claim.listener)
+                }
+            }
+        }
+
+        /// Accepts the next peer. Returns nil if there may be another one, and otherwise the reason why there is none.
+        private func accept(from claim: PortClaim) -> MessageFault? {
+            if let socket = claim.accept() {
+                admit(socket)
+                return nil
+            }
+            let (error, fault) = (errno, MessageFault.of(errno, in: .accept))
+            switch fault {
+            case .gone: return nil
+            case .room, .shortage: break
+            case .permanent, .defect:
+                Log.warning(
+                    "message port \((name ?? "").debugDescription) lets in no more senders: "
+                        + KernelRefusal.message("accept4(2)", error))
+            }
+            return fault
+        }
+
+        private func admit(_ socket: MessageSocket) {
+            let isLast = lock.withLock { () -> Bool in
+                guard state.isValid, state.connections.count < Self.mostConnections else { return false }
+                let number = state.lastNumber + 1
+                guard watch.add(socket.descriptor, number) == 0 else { return false }
+                state.lastNumber = number
+                state.connections[number] = MessageConnection(number, socket, watch, untaken, holdings)
+                return state.connections.count == Self.mostConnections
+            }
+            guard isLast, isFirst(.crowd) else { return }
+            Log.warning(
+                "message port \((name ?? "").debugDescription) serves \(Self.mostConnections) senders, and turns "
+                    + "others away until one of them goes; have each process keep one connection")
+        }
+
+        /// The number of connections that the port has accepted and not closed.
+        var connectionCount: Int { lock.withLock { state.connections.count } }
+
+        /// The bytes of replies that wait, or that peers have not taken, as of the last recount.
+        var untakenBytes: Int { untaken.total }
+
+        // MARK: Its modes
+
+        /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
+        ///
+        /// - Throws: ``GRunLoop/DescriptorError`` if the port cannot be watched.
+        ///
+        /// Threads: any.
+        @discardableResult public func carryOut(
+            _ operation: MembershipOperation, of loop: GRunLoop, forMode mode: Mode
+        ) throws(DescriptorError) -> Bool {
+            switch operation {
+            case .add:
+                guard !Fork.refuses("add(MessagePort)"), let source = sourceToAdd(to: loop) else { return false }
+                return try source.carryOut(operation, of: loop, forMode: mode)
+            case .remove: if Fork.refuses("remove(MessagePort)") { return false }
+            case .contains: if Fork.refuses("contains(MessagePort)") { return false }
+            }
+            guard let source else { return false }
+            return try source.carryOut(operation, of: loop, forMode: mode)
+        }
+
+        /// Returns the source that stands for the port, which is made anew if the port is in no mode. Nil if the port
+        /// may not be added.
+        private func sourceToAdd(to loop: GRunLoop) -> OwnDescriptorSource? {
+            forgetFormerHandlers(unlessOn: loop)
+            if name == nil, isValid {
+                Log.misuse(
+                    "add(MessagePort)",
+                    "a message port without a name is not added, since nobody can find it; call setName() first")
+                return nil
+            }
+            if let source { return isValid ? source : nil }
+            // The source keeps the port alive while this is called.
+            let port = Unmanaged.passUnretained(self)
+            let handler: @Sendable (DescriptorSource, DescriptorSource.Conditions) -> Void =
+                if let confined { confined.descriptorHandler } else {
+                    { _, _ in port._withUnsafeGuaranteedRef { $0.handleNext() } }
+                }
+            let new = OwnDescriptorSource(
+                descriptor: watch.epoll, of: "message port", ownedBy: self, confined: confined, handler: handler)
+            let source = lock.withLock { () -> OwnDescriptorSource? in
+                guard state.isValid else { return nil }
+                if let source = state.source { return source }
+                state.source = new
+                return new
+            }
+            if source === new {
+                passOnLabel()
+                watchUnlessTooDeep()
+            }
+            return source
+        }
+
+        /// The source that stands for the port; nil if there is none, and in a forked child.
+        var source: OwnDescriptorSource? { Fork.isChild ? nil : lock.withLock { state.source } }
+
+        /// The program's name for the port, for people who read its ``description``, a ``Trace`` or a stall monitor's
+        /// report. It is nil at first, which means no label: see ``Item/label``.
+        ///
+        /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
+        public var label: String? {
+            get { Labels.get(self, "MessagePort.label") }
+            set {
+                Labels.set(newValue, of: self, "MessagePort.label")
+                passOnLabel()
+            }
+        }
+
+        /// Copies the port's label to its source.
+        private func passOnLabel() {
+            if let source { Labels.pass(from: self, to: source) }
+        }
+    }
+}
+
+extension GRunLoop.MessagePort: CustomStringConvertible {
+    /// A text that says whether the port is valid, its name and its label. It is for people to read; its format may
+    /// change.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
+    public var description: String {
+        "<GRunLoop.MessagePort \(hexAddress(self))>{\(facts(of: source ?? self))valid = \(yesNo(isValid)), "
+            + "message port = \(name ?? "(no name)")}"
+    }
+}

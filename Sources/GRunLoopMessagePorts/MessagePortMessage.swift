@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages that a message port receives, and the replies to them.
+
+public import GRunLoop
+import Synchronization
+
+extension GRunLoop.MessagePort {
+    /// A message from another process, or from this process.
+    ///
+    /// Threads: any. Core Foundation passes the parts of a message to the `CFMessagePortCallBack`.
+    public struct Message: Sendable {
+        /// A number for the meaning of the message, on which both sides agree. Threads: any.
+        public let id: Int32
+        /// The bytes of the message; empty if none were sent. The handler may keep them. Threads: any.
+        public let data: GRunLoop.MessageData
+        /// The object that replies to the sender; nil if the sender wants no reply. Threads: any.
+        public let reply: Reply?
+        private let descriptors: ReceivedDescriptors?
+
+        init(_ packet: IncomingPacket, _ data: GRunLoop.MessageData, _ reply: Reply?) {
+            id = packet.id
+            self.data = data
+            descriptors = packet.descriptors
+            self.reply = reply
+        }
+
+        /// The number of descriptors that came with the message and were not taken yet. Threads: any.
+        public var descriptorCount: Int { descriptors?.count ?? 0 }
+
+        /// Takes the descriptors that came with the message, in the order in which they were sent. They are
+        /// close-on-exec.
+        ///
+        /// The caller owns the descriptors and closes them. A second call returns none. Descriptors that nobody takes
+        /// are closed with the message.
+        ///
+        /// Threads: any. There is no corresponding Core Foundation function; GLib's is `g_unix_fd_message_steal_fds`.
+        public func takeDescriptors() -> [Int32] { descriptors?.take() ?? [] }
+    }
+
+    /// Replies to a message whose sender wants a reply. Reply once: immediately or later, from any thread.
+    ///
+    /// If this object is released without a reply, the sender gets ``GRunLoop/MessageRequestError/unanswered``.
+    ///
+    /// Threads: any. In Core Foundation the `CFMessagePortCallBack` returns the reply.
+    public final class Reply: Sendable {
+        private let connection: MessageConnection
+        private let id: Int32
+        private let conversation: UInt32
+        private let isSent = Atomic(false)
+
+        init(to packet: IncomingPacket, by connection: MessageConnection) {
+            self.connection = connection
+            id = packet.id
+            conversation = packet.conversation
+        }
+
+        deinit { decline() }
+
+        /// Tells the sender that there is no reply, unless a reply was sent.
+        private func decline() {
+            guard !Fork.isChild, !isSent.exchange(true, ordering: .relaxed),
+                let packet = try? OutgoingPacket(.unanswered, id: id, conversation: conversation, [], [])
+            else { return }
+            _ = connection.reply(packet)
+        }
+
+        /// Sends the reply. If a reply is already on its way, logs the mistake and sends nothing.
+        ///
+        /// - Parameters:
+        ///   - data: up to 1,610,612,736 bytes. Empty data is a valid reply.
+        ///   - descriptors: up to 16. The receiver gets copies, and the caller keeps its descriptors.
+        ///
+        /// A reply waits in the port's queue while the client's queue is full, and while memory or descriptors are
+        /// short. It also waits while the client's process has not taken 16 MiB of earlier replies, or one larger
+        /// reply.
+        ///
+        /// If the client does not take its replies, the port closes the client's connection. It does so when 1,024
+        /// replies, 64 MiB or 64 descriptors wait for the client's process. It also does so when all processes together
+        /// have not taken 256 MiB, and a reply to this process already waits. A reply counts as 16 MiB at most.
+        ///
+        /// - Returns: whether the reply is on its way. False if the client has gone or does not take its replies, if
+        ///   the port is invalid, or if an earlier reply is on its way.
+        /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``. It is also thrown if the reply must wait
+        ///   and no descriptor is left for copies of its descriptors. After this error you can send another reply.
+        ///
+        /// Threads: any; it does not wait. There is no corresponding Core Foundation function.
+        @discardableResult public func send(
+            _ data: GRunLoop.MessageData = [], descriptors: [Int32] = []
+        ) throws(GRunLoop.MessageRequestError) -> Bool {
+            guard !Fork.refuses("MessagePort.Reply.send") else { return false }
+            let packet = try OutgoingPacket(.reply, id: id, conversation: conversation, data, descriptors)
+            guard !isSent.exchange(true, ordering: .relaxed) else {
+                Log.misuse(
+                    "MessagePort.Reply.send",
+                    "this message has its reply already, so this is ignored")
+                return false
+            }
+            let sent = connection.reply(packet)
+            if case .sent = sent { return true }
+            isSent.store(false, ordering: .relaxed)
+            if case .failed(let errno) = sent { throw .transportError(errno: errno) }
+            return false
+        }
+    }
+}
+
+extension GRunLoop.MessagePort.Reply: AsyncWaiter {
+    /// Called if the handler ends its thread before it returns the reply.
+    package func loopHasEnded() { decline() }
+}

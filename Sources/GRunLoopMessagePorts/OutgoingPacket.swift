@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// A packet that a message port or its client sends.
+
+import CGRun
+import CGRunMessagePorts
+import GRunLoop
+import Glibc
+
+/// The meaning of a packet.
+enum PacketKind: UInt8 {
+    case oneWay = 0, request, reply
+    /// The answer to a request that was released without a reply.
+    case unanswered
+}
+
+/// A message that is to be sent, in one or several tries. The descriptors are the caller's until ``keep()``.
+final class OutgoingPacket: @unchecked Sendable {
+    @exclusivity(unchecked) private(set) var header: cgrun_packet
+    private let data: GRunLoop.MessageData
+    /// The caller's descriptors, or copies that this packet owns.
+    @exclusivity(unchecked) private var descriptors: [Int32]
+    @exclusivity(unchecked) private var ownsDescriptors = false
+    /// The descriptor of the memory with the data, if there is too much data for a packet. It is -1 until the message
+    /// is about to be sent, so that a message that waits behind others has no descriptor.
+    @exclusivity(unchecked) private var memory: Int32 = -1
+
+    init(
+        _ kind: PacketKind, id: Int32, conversation: UInt32, _ data: GRunLoop.MessageData, _ descriptors: [Int32]
+    ) throws(GRunLoop.MessageRequestError) {
+        guard data.count <= MessageSocket.longest, descriptors.count < CGRUN_PACKET_DESCRIPTORS else {
+            throw .transportError(errno: EMSGSIZE)
+        }
+        self.data = data
+        self.descriptors = descriptors
+        header = cgrun_packet(
+            magic: UInt32(CGRUN_PACKET_MAGIC), version: UInt8(CGRUN_PACKET_VERSION), kind: kind.rawValue,
+            flags: data.count > CGRUN_PACKET_INLINE ? UInt16(CGRUN_PACKET_IN_MEMORY) : 0, id: id,
+            conversation: conversation, length: UInt64(data.count))
+    }
+
+    deinit { close() }
+
+    /// The bytes of data that the packet holds.
+    var size: Int { data.count }
+    var descriptorCount: Int { descriptors.count }
+
+    /// Whether the data is sent as memory, and not inside the packet.
+    var isInMemory: Bool { header.flags & UInt16(CGRUN_PACKET_IN_MEMORY) != 0 }
+
+    /// Copies the data to new memory, if the packet ``isInMemory`` and has none yet. The time grows with the size of
+    /// the data. Returns 0 or errno.
+    func makeMemory() -> Int32 {
+        guard isInMemory, memory < 0 else { return 0 }
+        memory = data.withUnsafeBytes { cgrun_memory_new($0.baseAddress, $0.count) }
+        return memory >= 0 ? 0 : errno
+    }
+
+    /// Copies the descriptors. The caller may then close its own.
+    func keep() throws(GRunLoop.MessageRequestError) {
+        guard !ownsDescriptors, !descriptors.isEmpty else { return }
+        var copies: [Int32] = []
+        for descriptor in descriptors {
+            let copy = cgrun_duplicate(descriptor)
+            guard copy >= 0 else {
+                let error = errno
+                for copy in copies { cgrun_close(copy) }
+                throw .transportError(errno: error)
+            }
+            copies.append(copy)
+        }
+        descriptors = copies
+        ownsDescriptors = true
+    }
+
+    /// Closes the descriptors that this packet owns, when it was sent or will never be sent.
+    func close() {
+        closeMemory()
+        if ownsDescriptors {
+            for descriptor in descriptors { cgrun_close(descriptor) }
+            ownsDescriptors = false
+        }
+    }
+
+    /// Closes the memory. It is made again when the message is about to be sent.
+    func closeMemory() {
+        if memory >= 0 { cgrun_close(memory) }
+        memory = -1
+    }
+
+    /// Turns a reply that cannot be sent into the answer that there is no reply.
+    func decline() {
+        header.kind = PacketKind.unanswered.rawValue
+        (header.flags, header.length) = (0, 0)
+    }
+
+    func send(by socket: Int32) -> MessageSocket.Sent {
+        if header.kind == PacketKind.unanswered.rawValue {
+            return .init(cgrun_packet_send(socket, &header, nil, 0, nil, 0), of: .send)
+        }
+        if isInMemory {
+            let error = makeMemory()
+            guard error == 0 else { return .init(error, of: .memory) }
+            let all = [memory] + descriptors
+            return .init(cgrun_packet_send(socket, &header, nil, 0, all, UInt32(all.count)), of: .send)
+        }
+        let error = data.withUnsafeBytes {
+            cgrun_packet_send(socket, &header, $0.baseAddress, $0.count, descriptors, UInt32(descriptors.count))
+        }
+        // The system is configured with socket queues that are shorter than this packet, so send the data as memory.
+        guard error == EMSGSIZE, data.count > 0 else { return .init(error, of: .send) }
+        header.flags = UInt16(CGRUN_PACKET_IN_MEMORY)
+        return send(by: socket)
+    }
+}

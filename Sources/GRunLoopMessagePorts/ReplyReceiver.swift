@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Receives the replies of a remote port on one loop, while a thread, a task or a request waits for them there.
+
+import GRunLoop
+import Glibc
+
+/// Watches the connection of a remote port in the modes of one loop in which somebody waits. Threads: any.
+final class ReplyReceiver: @unchecked Sendable {
+    let loop: GRunLoop
+    private weak let port: GRunLoop.RemoteMessagePort?
+    private var source: GRunLoop.DescriptorSource?
+    /// Tries again every 2 ms, while the port's queue of connections is full or a resource is short.
+    private let retry: GRunLoop.Timer
+    /// The number of the run that performs the source now: the count of runs on the stack. 0 outside. Loop's thread
+    /// only.
+    @exclusivity(unchecked) private(set) var performingRun = 0
+    fileprivate let lock = Lock.take()
+    @exclusivity(unchecked) private var state: State
+
+    private struct Watched: OptionSet {
+        let rawValue: Int
+        static let (replies, time) = (Watched(rawValue: 1), Watched(rawValue: 2))
+    }
+
+    /// Guarded by the lock.
+    private struct State {
+        /// Keeps the descriptor open until the source is released or invalid.
+        var socket: MessageSocket?
+        var isConnected: Bool
+        var isShort = false
+        /// Whether the timer may be in a mode. Usually it was never added to one.
+        var hasRetried = false
+        /// The number of waits in each mode. Usually there is one mode.
+        var waits: [(mode: GRunLoop.Mode, count: Int)] = []
+
+        /// What the reader watches in a mode while a thread or a task waits there.
+        var watched: Watched { !isConnected ? .time : isShort ? [.replies, .time] : .replies }
+
+        func watched(in mode: GRunLoop.Mode) -> Watched { waits.contains { $0.mode == mode } ? watched : [] }
+
+        mutating func count(_ change: Int, in mode: GRunLoop.Mode) {
+            guard let index = waits.firstIndex(where: { $0.mode == mode }) else { return waits.append((mode, change)) }
+            waits[index].count += change
+            if waits[index].count == 0 { waits.remove(at: index) }
+        }
+    }
+
+    init(of port: GRunLoop.RemoteMessagePort, _ socket: MessageSocket, on loop: GRunLoop, isConnected: Bool) {
+        self.loop = loop
+        self.port = port
+        state = State(socket: socket, isConnected: isConnected)
+        retry = GRunLoop.Timer(interval: .milliseconds(2), repeats: true) { [weak port] _ in port?.send() }
+        source = OwnDescriptorSource(descriptor: socket.descriptor) { [weak self] _, ready in self?.perform(ready) }
+    }
+
+    deinit {
+        source?.invalidate()
+        Lock.giveBack(lock)
+    }
+
+    private func perform(_ ready: GRunLoop.DescriptorSource.Conditions) {
+        guard let port else { return }
+        let outer = performingRun
+        performingRun = loop.runCount
+        defer { performingRun = outer }
+        if ready.contains(.writable) { port.send() }
+        if ready != .writable { port.receive() }
+    }
+
+    func invalidate() {
+        source?.invalidate()
+        retry.invalidate()
+        // A waiting thread or task may keep this reader, and must not keep the socket with it.
+        _ = lock.withLock { state.socket.take() }
+    }
+
+    /// Counts a wait in a mode of the loop, until ``end(in:)``. If the mode cannot watch for replies, it throws, and
+    /// the wait is not counted.
+    func begin(in mode: GRunLoop.Mode) throws(GRunLoop.MessageRequestError) {
+        lock.withLock { state.count(1, in: mode) }
+        do throws(GRunLoop.DescriptorError) { try settle(mode) } catch {
+            end(in: mode)
+            throw .transportError(errno: error.number)
+        }
+    }
+
+    func end(in mode: GRunLoop.Mode) {
+        lock.withLock { state.count(-1, in: mode) }
+        // Only joining a mode can fail. The call of `begin(in:)` that needs the mode reports that failure.
+        try? settle(mode)
+    }
+
+    func noteConnected() { changeState { $0.isConnected = true } }
+
+    /// Watches for the condition for which unsent messages wait: for room, or for the end of a shortage.
+    func watch(for wait: MessageExchanges.Wait) {
+        source?.change(to: wait == .room ? [.readable, .writable] : .readable)
+        var isShort = false
+        if case .shortage = wait { isShort = true }
+        changeState { $0.isShort = isShort }
+    }
+
+    private func changeState(_ change: (inout State) -> Void) {
+        let modes = lock.withLock { () -> [GRunLoop.Mode] in
+            let former = state.watched
+            change(&state)
+            return state.watched == former ? [] : state.waits.map(\.mode)
+        }
+        for mode in modes {
+            do throws(GRunLoop.DescriptorError) { try settle(mode) } catch {
+                Log.warning("a reply to a message is not waited for: \(error)")
+            }
+        }
+    }
+
+    /// Makes the source and the timer join or leave a mode, as the waits in the mode require. Another thread may change
+    /// the waits meanwhile, so this repeats until both agree.
+    private func settle(_ mode: GRunLoop.Mode) throws(GRunLoop.DescriptorError) {
+        guard let source else { return }
+        while true {
+            let (wanted, hasRetried) = lock.withLock { () -> (Watched, Bool) in
+                let wanted = state.watched(in: mode)
+                if wanted.contains(.time) { state.hasRetried = true }
+                return (wanted, state.hasRetried)
+            }
+            if wanted.contains(.time) {
+                loop.add(retry, forMode: mode)
+            } else if hasRetried {
+                loop.remove(retry, forMode: mode)
+            }
+            if wanted.contains(.replies) {
+                try loop.add(source, forMode: mode)
+            } else {
+                loop.remove(source, forMode: mode)
+            }
+            if lock.withLock({ state.watched(in: mode) == wanted }) { return }
+        }
+    }
+}
+
+/// Ends the run in which a thread waits for an exchange, when the exchange makes progress. A run that receives the
+/// reply itself ends by itself. This object is needed if another thread or a nested run receives the reply. Threads:
+/// any.
+final class MessageNews: @unchecked Sendable {
+    private let reader: ReplyReceiver
+    private let mode: GRunLoop.Mode
+    /// The number of the waiting run: the count of runs on the stack while the thread waits.
+    private let run: Int
+    // Guarded by the reader's lock.
+    @exclusivity(unchecked) private var source: GRunLoop.Source?
+    @exclusivity(unchecked) private var isOver = false
+
+    init(to reader: ReplyReceiver, in mode: GRunLoop.Mode) {
+        self.reader = reader
+        self.mode = mode
+        run = reader.loop.runCount + 1
+    }
+
+    func tell() {
+        let isHere = reader.loop.isOfThisThread
+        // The waiting run performs the reader's source now, and ends after that by itself.
+        if isHere, reader.performingRun == run { return }
+        // If a nested run performs this source, the closure stops the waiting run. The waiting run itself ends after
+        // the source.
+        let new = GRunLoop.Source(order: -100) { [weak self] in self?.endOuterRun() }
+        let source = reader.lock.withLock { () -> GRunLoop.Source? in
+            guard !isOver else { return nil }
+            let source = self.source ?? new
+            self.source = source
+            return source
+        }
+        guard let source else { return }
+        reader.loop.add(source, forMode: mode)
+        source.signal()
+        if !isHere { reader.loop.wakeUp() }
+        if reader.lock.withLock({ isOver }) { source.invalidate() }
+    }
+
+    private func endOuterRun() {
+        // If the wait is over, another run may have the same number.
+        if reader.lock.withLock({ !isOver }) { reader.loop.stopOuterRun(run) }
+    }
+
+    func end() {
+        let source = reader.lock.withLock {
+            isOver = true
+            return self.source
+        }
+        source?.invalidate()
+    }
+}
+
+extension GRunLoop.DescriptorError {
+    fileprivate var number: Int32 {
+        switch self {
+        case .invalid: EBADF
+        case .notPollable: EPERM
+        case .limitReached(let errno), .forbidden(_, let errno), .system(let errno): errno
+        }
+    }
+}
