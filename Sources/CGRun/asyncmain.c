@@ -18,7 +18,7 @@ static _Atomic(void (*)(void)) driver;
 static _Atomic(void (*)(void)) left;
 int cgrun_async_main;
 static uint32_t owner_at_load;
-/// What the runtime has passed to the first hook. Set on the main thread.
+/// The two functions that the runtime has passed to the first hook. Set on the main thread.
 static drain_function original, compatibility;
 
 static void enter(int state) { __atomic_store_n(&cgrun_async_main, state, __ATOMIC_SEQ_CST); }

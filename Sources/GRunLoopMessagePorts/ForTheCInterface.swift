@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the C interface needs of message ports, besides their public interface.
+// The functions of message ports that only the C interface needs.
 
 package import GRunLoop
 

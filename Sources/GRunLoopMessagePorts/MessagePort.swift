@@ -417,8 +417,8 @@ extension GRunLoop {
             return try source.carryOut(operation, of: loop, forMode: mode)
         }
 
-        /// Returns the source that stands for the port, which is made anew if the port is in no mode. Nil if the port
-        /// may not be added.
+        /// Returns the source that stands for the port, and makes one if there is none. Nil if the port may not be
+        /// added.
         private func sourceToAdd(to loop: GRunLoop) -> OwnDescriptorSource? {
             forgetFormerHandlers(unlessOn: loop)
             if name == nil, isValid {

@@ -302,7 +302,8 @@ final class HostFairnessTests: MainThreadTestCase {
         iterateHost { trace.lines.contains("timer") }
         settleSlice()
         // A perturbed look may add another pass.
-        XCTAssertEqual(trace.lines.prefix(2), ["timer", "beforeTimers"])
+        let isPerturbed = getenv("GRUN_PERTURB") != nil
+        XCTAssertEqual(isPerturbed ? Array(trace.lines.prefix(2)) : trace.lines, ["timer", "beforeTimers"])
     }
 
     /// A run of ours interrupts a long step only for what is ready, and goes on where it was.

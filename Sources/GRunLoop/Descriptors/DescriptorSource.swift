@@ -191,7 +191,7 @@ extension GRunLoop {
         /// Whether the library owns the descriptor. If so, the program does not close it, and cannot change its
         /// conditions.
         var ownsDescriptor: Bool { false }
-        /// The object of which the description speaks.
+        /// The object whose type and address the description shows.
         var shown: AnyObject { self }
         /// Whether the source is in no mode.
         package var isNowhere: Bool { guardian.withLock { places.first == nil } }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be added to the modes of a loop, and the functions that add it, remove it and look for it.
+// The protocol of everything that can be added to the modes of a loop, and the functions that add and remove items.
 
 extension GRunLoop {
-    /// What can be added to the modes of a loop: a ``Source``, a ``DescriptorSource``, a ``Timer``, an ``Observer``, an
-    /// ``IdleQueue`` or a ``Port``.
+    /// An object that can be added to the modes of a loop: a ``Source``, a ``DescriptorSource``, a ``Timer``, an
+    /// ``Observer``, an ``IdleQueue`` or a ``Port``.
     ///
     /// A type of your own is an item if it is made of items: its ``carryOut(_:of:forMode:)`` passes each call on to its
     /// parts.
@@ -63,7 +63,7 @@ extension GRunLoop {
         ) throws(AddError) -> Bool
     }
 
-    /// What an item is asked to do.
+    /// The operation that an item is asked to carry out.
     public enum MembershipOperation: Sendable {
         /// Join the mode.
         case add

@@ -2,7 +2,7 @@
 // What timers, observers, descriptor sources, idle queues and ports have in common: each is in one loop at a time, and
 // in any number of its modes.
 
-/// What a mailbox invalidates when nothing is awaited any more.
+/// An object that a mailbox invalidates when nothing is awaited any more.
 package protocol Invalidatable: AnyObject, Sendable {
     /// Ends the object, permanently. Any thread.
     func invalidate()

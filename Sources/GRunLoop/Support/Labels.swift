@@ -52,7 +52,7 @@ package enum Labels {
         return label.text
     }
 
-    /// What a look for a label finds.
+    /// The result of a look for a label.
     enum Finding {
         case label(Label)
         case none
