@@ -13,14 +13,18 @@ let perturbed: [SwiftSetting] = [.define("GRUN_PERTURB", .when(configuration: .d
 let package = Package(
     name: "GRunLoop",
     products: [
-        .library(name: "GRunLoop", targets: ["GRunLoop"]),
+        // The run loop, with its traces, recordings and stall monitors.
+        .library(name: "GRunLoop", targets: ["GRunLoop", "GRunLoopDiagnostics"]),
+        // The run loop alone: GRUN_STALLS and GRUN_TIMELINE have no effect.
+        .library(name: "GRunLoopCore", targets: ["GRunLoop"]),
         // Messages between processes.
         .library(name: "GRunLoopMessagePorts", targets: ["GRunLoopMessagePorts"]),
         // The C interface, <grun/grun.h>, for targets in C of a Swift package. `make install` is for all others.
         .library(name: "GRunLoopC", targets: ["GRunLoopC"]),
         // One copy serves a process: for a program and plug-ins, in Swift and in C, that all use it.
         .library(
-            name: "GRunLoopDynamic", type: .dynamic, targets: ["GRunLoop", "GRunLoopMessagePorts", "GRunLoopC"]),
+            name: "GRunLoopDynamic", type: .dynamic,
+            targets: ["GRunLoop", "GRunLoopDiagnostics", "GRunLoopMessagePorts", "GRunLoopC"]),
         // Foundation's run loop as a guest: RunLoop.main lives on GRunLoop.main.
         .library(name: "GRunLoopFoundation", targets: ["GRunLoopFoundation"]),
         // GLib's C interface, for programs that hand contexts to the loop, and GIO's.
@@ -39,12 +43,20 @@ let package = Package(
             name: "CGRunHeaders", dependencies: ["CGRunGLib"],
             cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
         .target(
-            name: "CGRun", dependencies: ["CGRunGLib", "CGRunHeaders"], exclude: ["timeline.html"],
+            name: "CGRun", dependencies: ["CGRunGLib", "CGRunHeaders"],
             cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")] + perturbedInC,
             linkerSettings: [.linkedLibrary("dispatch")]),
         .target(
             name: "GRunLoop", dependencies: ["CGRunGLib", "CGRun"],
             swiftSettings: strict + perturbed + [.enableUpcomingFeature("InternalImportsByDefault")]),
+
+        // Traces, recordings and stall monitors, behind the one hook of the core (LoopProbe.swift).
+        .target(
+            name: "CGRunDiagnostics", dependencies: ["CGRun", "CGRunGLib"], exclude: ["timeline.html"],
+            cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
+        .target(
+            name: "GRunLoopDiagnostics", dependencies: ["GRunLoop", "CGRun", "CGRunDiagnostics", "CGRunGLib"],
+            swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
 
         // Messages between processes: a product of its own, which uses the loop as a program does.
         .target(
@@ -57,7 +69,10 @@ let package = Package(
         // Apart from the others, so that no program in Swift has the functions of C in it.
         .target(
             name: "GRunLoopC",
-            dependencies: ["GRunLoop", "GRunLoopMessagePorts", "CGRun", "CGRunMessagePorts", "CGRunHeaders"],
+            dependencies: [
+                "GRunLoop", "GRunLoopDiagnostics", "GRunLoopMessagePorts", "CGRun", "CGRunMessagePorts",
+                "CGRunHeaders",
+            ],
             swiftSettings: strict),
 
         // Foundation's run loop as a guest. A product of its own: the library imports no Foundation.
@@ -70,24 +85,28 @@ let package = Package(
 
         // The demonstration: self-checking scenarios.
         .executableTarget(
-            name: "gloop-demo", dependencies: ["GRunLoop", "GRunLoopMessagePorts", "CGRunGIO"],
+            name: "gloop-demo",
+            dependencies: ["GRunLoop", "GRunLoopDiagnostics", "GRunLoopMessagePorts", "CGRunGIO"],
             swiftSettings: strict),
 
         // C code by itself: the hub under valgrind, and the lock in a sandbox.
-        .executableTarget(name: "grun-hub-check", dependencies: ["CGRun"], path: "Tests/HubCheck"),
+        .executableTarget(name: "grun-hub-check", dependencies: ["CGRun", "CGRunDiagnostics"], path: "Tests/HubCheck"),
         .executableTarget(name: "grun-lock-check", dependencies: ["CGRun"], path: "Tests/LockCheck"),
 
         // What the tests share: loops on threads, recorders, watchdogs.
         .target(
-            name: "TestSupport", dependencies: ["GRunLoop", "GRunLoopMessagePorts", "CGRunGIO"],
+            name: "TestSupport",
+            dependencies: ["GRunLoop", "GRunLoopDiagnostics", "GRunLoopMessagePorts", "CGRunGIO"],
             path: "Tests/TestSupport", swiftSettings: strict),
         // Facts about a process: its main thread, its descriptors, its forks. Beside the tests, which start it.
         .executableTarget(
-            name: "grun-test-child", dependencies: ["GRunLoop", "GRunLoopMessagePorts", "TestSupport", "CGRunGLib"],
+            name: "grun-test-child",
+            dependencies: ["GRunLoop", "GRunLoopDiagnostics", "GRunLoopMessagePorts", "TestSupport", "CGRunGLib"],
             path: "Tests/TestChild", swiftSettings: strict),
         // Stalls that hold a lock, also malloc()'s. No test may depend on it: the tests would have this malloc().
         .executableTarget(
-            name: "grun-stall-child", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib", "CMallocGate"],
+            name: "grun-stall-child",
+            dependencies: ["GRunLoop", "GRunLoopDiagnostics", "TestSupport", "CGRunGLib", "CMallocGate"],
             path: "Tests/StallChild", swiftSettings: strict),
         .target(
             name: "CMallocGate", path: "Tests/MallocGate",
@@ -113,7 +132,10 @@ let package = Package(
         // Random operations on each unsafe container, beside a plain model of it: make models.
         .executableTarget(
             name: "grun-models",
-            dependencies: ["GRunLoop", "GRunLoopMessagePorts", "CGRun", "CGRunMessagePorts", "CGRunGLib"],
+            dependencies: [
+                "GRunLoop", "GRunLoopDiagnostics", "GRunLoopMessagePorts", "CGRun", "CGRunDiagnostics",
+                "CGRunMessagePorts", "CGRunGLib",
+            ],
             path: "Tests/Models",
             swiftSettings: strict),
         // Producers, loops, and an exact account of what went between them: make soak.
@@ -124,13 +146,14 @@ let package = Package(
         .testTarget(
             name: "GRunLoopTests",
             dependencies: [
-                "GRunLoop", "GRunLoopMessagePorts", "CGRunMessagePorts", "GRunLoopC", "TestSupport", "CGRunGLib",
-                "grun-test-child", "grun-async-main-child", "grun-lock-check",
+                "GRunLoop", "GRunLoopDiagnostics", "CGRunDiagnostics", "GRunLoopMessagePorts", "CGRunMessagePorts",
+                "GRunLoopC", "TestSupport", "CGRunGLib", "grun-test-child", "grun-async-main-child", "grun-lock-check",
             ],
             swiftSettings: strict),
         // XCTest, because its tests run on the process's real main thread.
         .testTarget(
-            name: "MainThreadTests", dependencies: ["GRunLoop", "TestSupport", "CGRunGLib", "grun-test-child"],
+            name: "MainThreadTests",
+            dependencies: ["GRunLoop", "GRunLoopDiagnostics", "TestSupport", "CGRunGLib", "grun-test-child"],
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

@@ -222,3 +222,11 @@ const char *cgrun_own_file(void)
     Dl_info info;
     return dladdr((void *)cgrun_own_file, &info) && info.dli_fname ? info.dli_fname : "?";
 }
+
+int32_t cgrun_thread_id(void)
+{
+    static __thread int32_t known __attribute__((tls_model("initial-exec")));
+    if (known == 0)
+        known = gettid();
+    return known;
+}

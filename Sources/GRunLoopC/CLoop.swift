@@ -4,6 +4,7 @@
 
 public import CGRunHeaders
 import GRunLoop
+import GRunLoopDiagnostics
 
 // MARK: Loops
 

@@ -4,6 +4,7 @@
 
 public import CGRunHeaders
 import GRunLoop
+import GRunLoopDiagnostics
 
 @c @implementation
 public func grun_timeline_start() {

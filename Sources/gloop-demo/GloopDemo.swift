@@ -2,6 +2,7 @@
 // The entry point: runs the tour, lists the scenarios, or runs single scenarios by name.
 
 import GRunLoop
+import GRunLoopDiagnostics
 import Glibc
 
 /// The entry point is async and keeps the main thread, because the scenarios run before it suspends for the first time.

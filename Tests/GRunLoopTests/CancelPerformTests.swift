@@ -2,6 +2,7 @@
 // A delayed perform is taken back by what names it, wherever it is by then.
 
 import GRunLoop
+import GRunLoopDiagnostics
 import TestSupport
 import Testing
 

@@ -4,6 +4,7 @@
 
 import CGRunGLib
 import GRunLoop
+import GRunLoopDiagnostics
 import Glibc
 import TestSupport
 import Testing

@@ -3,6 +3,7 @@
 
 import Dispatch
 import GRunLoop
+import GRunLoopDiagnostics
 import Glibc
 import TestSupport
 import Testing

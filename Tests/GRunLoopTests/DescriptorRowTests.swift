@@ -4,6 +4,7 @@
 
 import CGRunGLib
 import GRunLoop
+import GRunLoopDiagnostics
 import TestSupport
 import Testing
 

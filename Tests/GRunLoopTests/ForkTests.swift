@@ -74,7 +74,7 @@ import Testing
     private func publicNames() throws -> [String] {
         let sources = #filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 } + "/Sources/"
         let folders = try entries(of: sources + "GRunLoop").filter { !$0.contains(".") }.map { "GRunLoop/" + $0 }
-        return try (folders + ["GRunLoopMessagePorts"]).flatMap { folder in
+        return try (folders + ["GRunLoopDiagnostics", "GRunLoopMessagePorts"]).flatMap { folder in
             try entries(of: sources + folder).filter { $0.hasSuffix(".swift") }.flatMap { file -> [String] in
                 let name = String(file.dropLast(6))
                 if Self.values.contains(name) { return [] }

@@ -2,6 +2,7 @@
 // Items that are made of other items, as a program can make them, and as message ports are.
 
 import GRunLoop
+import GRunLoopDiagnostics
 import GRunLoopMessagePorts
 import TestSupport
 import Testing

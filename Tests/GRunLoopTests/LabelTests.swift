@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import GRunLoop
+@testable import GRunLoopDiagnostics
 @testable import GRunLoopMessagePorts
 
 /// Anything that has a label.

@@ -2,6 +2,7 @@
 // What programs build on a run loop: part 1.19, items 272 to 276, 278 and 280.
 
 import GRunLoop
+import GRunLoopDiagnostics
 import Glibc
 import TestSupport
 import Testing

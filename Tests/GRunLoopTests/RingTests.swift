@@ -2,6 +2,7 @@
 // The ring of a timeline's records: what a copy of it holds, and what it says was lost.
 
 import CGRun
+import CGRunDiagnostics
 import Glibc
 import Testing
 

@@ -2,6 +2,7 @@
 // Signals as items. Each test has a signal for itself; what is about the process's own is in SignalProcessTests.
 
 import GRunLoop
+import GRunLoopDiagnostics
 import Glibc
 import TestSupport
 import Testing

@@ -2,12 +2,14 @@
 // Stalls: what is told, and what is none.
 
 import CGRun
+import CGRunDiagnostics
 import CGRunGLib
 import Glibc
 import TestSupport
 import Testing
 
 @testable import GRunLoop
+@testable import GRunLoopDiagnostics
 
 /// What a monitor has told.
 private final class Told: Sendable {
@@ -264,7 +266,7 @@ private struct Leaf: @unchecked Sendable {
     }
 
     private func isParked(_ loop: GRunLoop) -> Bool {
-        cgrun_beat_wants(loop.beat, UInt32(CGRUN_BEAT_PARKED))
+        cgrun_beat_wants(loop.diagnostics.beat, UInt32(CGRUN_BEAT_PARKED))
     }
 
     @Test("under a host a callback that is not ours is told of by its source's name, and our own as ever")
@@ -402,7 +404,7 @@ private struct Leaf: @unchecked Sendable {
         let other = try Told().watch(thread.loop)
         var reports = other.reports.makeAsyncIterator()
         thread.finish()
-        #expect(await eventually { thread.loop.lock.withLock { thread.loop.watchers } == 0 })
+        #expect(await eventually { thread.loop.locked { $0.diagnostics.watchers } == 0 })
         other.end()
         other.end()
         #expect(await reports.next() == nil)
@@ -463,14 +465,14 @@ private struct Leaf: @unchecked Sendable {
             loop.perform {
                 let (isHeld, isAnnounced) = (Flag(), Flag())
                 let holder = startThread {
-                    loop.lock.withLock {
+                    loop.locked { _ in
                         isHeld.set()
                         isAnnounced.wait()
                     }
                 }
                 isHeld.wait()
                 // As if another callout began: the monitor sees its count for the first time, and nothing else of it.
-                _ = cgrun_beat_begin(loop.beat)
+                _ = cgrun_beat_begin(loop.diagnostics.beat)
                 told.stallUntilTold()
                 isAnnounced.set()
                 join(holder)
@@ -591,5 +593,14 @@ private struct Leaf: @unchecked Sendable {
         }
         #expect(seen == [false, true])
         thread.finish()
+    }
+}
+
+extension GRunLoop {
+    /// Calls a closure with the loop's lock held.
+    func locked<Result>(_ body: (GRunLoop) -> Result) -> Result {
+        lock.lock()
+        defer { lock.unlock() }
+        return body(self)
     }
 }

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import GRunLoop
+@testable import GRunLoopDiagnostics
 
 @Suite("Names of functions") struct SymbolTests {
     @Test("a function keeps its name after another version of its library has got the path")

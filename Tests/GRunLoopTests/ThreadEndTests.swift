@@ -2,6 +2,7 @@
 // What is left of a loop when its thread has ended: part 1.1, items 7 to 15.
 
 import GRunLoop
+import GRunLoopDiagnostics
 import Glibc
 import TestSupport
 import Testing

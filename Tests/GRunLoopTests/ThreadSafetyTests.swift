@@ -2,6 +2,7 @@
 // Which calls other threads may make: part 1.14, item 197.
 
 import GRunLoop
+import GRunLoopDiagnostics
 import Glibc
 import TestSupport
 import Testing

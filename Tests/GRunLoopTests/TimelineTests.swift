@@ -2,6 +2,7 @@
 // Timelines: what is recorded of a loop, and what is written of it.
 
 import CGRun
+import CGRunDiagnostics
 import CGRunGLib
 import Foundation
 import GRunLoopMessagePorts
@@ -9,6 +10,7 @@ import TestSupport
 import Testing
 
 @testable import GRunLoop
+@testable import GRunLoopDiagnostics
 
 private typealias Picture = TimelinePicture
 
@@ -118,7 +120,9 @@ private final class Callee: Forwarder, @unchecked Sendable {
 
     @Test("stages have their place")
     func stageNumbers() {
-        #expect(GRunLoop.Trace.Stage.all.map(\.number) == Array(0...10))
+        let stages = (0...10).compactMap(PassStage.init(rawValue:))
+        #expect(stages.map { GRunLoop.Trace.Stage($0).rawValue } == stages.map { "\($0)" })
+        #expect(GRunLoop.Trace.Stage.all.count == 11)
     }
 
     @Test("nested runs are deeper, in their modes, inside the callout that runs them")
@@ -283,7 +287,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
             for (one, next) in zip(outer, outer.dropFirst()) { #expect(one.end <= next.begin) }
             // GLib is not asked any more once nothing is recorded.
             while g_main_context_iteration(context, 0) != 0 {}
-            #expect(loop.lock.withLock { loop.beatSource == nil } && loop.recorder == nil)
+            #expect(loop.locked { $0.diagnostics.isHostPollingLocked } == nil && loop.diagnostics.recorder == nil)
         }
     }
 
@@ -337,7 +341,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
             let source = loop.source {
                 // The hub has its turn, and then a thread ends the host's sleep.
                 let waker = startThread {
-                    _ = waitUntil { loop.lock.withLock { loop.sleep.isUnderWay } }
+                    _ = waitUntil { loop.locked(\.isAsleepLocked) }
                     loop.perform { isWoken.set() }
                     loop.wakeUp()
                 }
@@ -401,7 +405,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
             }
             kept.signal()
             loop.run(for: .zero)
-            let recorder = try #require(loop.recorder)
+            let recorder = try #require(loop.diagnostics.recorder)
             let picture = timeline.picture
             timeline.stop()
             #expect(recorder.read().items.count < 1300)
@@ -497,7 +501,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
             #expect(second.isRecording)
             second.stop()
             run(4)
-            #expect((blocks(first), blocks(second)) == (2, 3) && loop.recorder == nil)
+            #expect((blocks(first), blocks(second)) == (2, 3) && loop.diagnostics.recorder == nil)
             first.start()
             run(5)
             first.stop()

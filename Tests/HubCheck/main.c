@@ -12,6 +12,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+// There is no loop in Swift here.
+void cgrun_make_probe(void *probe);
+void cgrun_make_probe(void *probe) { (void)probe; }
+
 /// Stands in for a run loop.
 typedef struct {
     GSource *hub;

@@ -2,6 +2,7 @@
 // The ring of records of a timeline, with the counts of its items.
 
 import CGRun
+import CGRunDiagnostics
 import Glibc
 
 final class RingModel: Model {

@@ -2,6 +2,7 @@
 // Containers that several threads use, each with an exact account: for the thread sanitizer. One step is one burst.
 
 import CGRun
+import CGRunDiagnostics
 import Glibc
 import Synchronization
 

@@ -8,6 +8,7 @@ import Glibc
 import TestSupport
 
 @testable import GRunLoop
+@testable import GRunLoopDiagnostics
 
 let stallLockScenarios: [String: @Sendable () throws -> Void] = [
     "stall-with-malloc-held": { stall(taking: malloc_gate_close, giving: malloc_gate_open) },
@@ -163,10 +164,10 @@ private func stallWithLabelsHeld() throws {
     GRunLoop.main.after(.zero) {
         let isHeld = Flag()
         let holder = startThread {
-            Labels.lock.withLock {
-                isHeld.set()
-                usleep(240_000)
-            }
+            Labels.lock.lock()
+            isHeld.set()
+            usleep(240_000)
+            Labels.lock.unlock()
         }
         isHeld.wait()
         stallUntilHeard()

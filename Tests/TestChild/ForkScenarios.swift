@@ -3,6 +3,7 @@
 
 import CGRunGLib
 import GRunLoop
+import GRunLoopDiagnostics
 import GRunLoopMessagePorts
 import Glibc
 import Synchronization

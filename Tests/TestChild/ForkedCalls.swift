@@ -3,6 +3,7 @@
 // ForkTests says which are missing.
 
 import GRunLoop
+import GRunLoopDiagnostics
 import GRunLoopMessagePorts
 import Glibc
 

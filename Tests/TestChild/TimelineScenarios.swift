@@ -2,6 +2,7 @@
 // Timelines that a program's end writes, and a disk without room.
 
 import GRunLoop
+import GRunLoopDiagnostics
 import Glibc
 import TestSupport
 

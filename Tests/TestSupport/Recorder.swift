@@ -2,6 +2,7 @@
 // What happened, in order: tests assert order by such a trace, never by sleeping.
 
 import GRunLoop
+import GRunLoopDiagnostics
 import Glibc
 
 /// A list of lines that any thread can add to and wait for.

@@ -3,6 +3,7 @@
 
 import CGRunGLib
 import GRunLoop
+import GRunLoopDiagnostics
 import Glibc
 
 extension HostChecks {

@@ -4,8 +4,8 @@
 #ifndef CGRUN_H
 #define CGRUN_H
 
-#include "cgrun-inspect.h"
 #include "cgrun-perturb.h"
+#include "cgrun-probe.h"
 
 #include <glib.h>
 #include <pthread.h>
@@ -384,6 +384,9 @@ static inline bool cgrun_is_main_thread(void)
     int kind = cgrun_thread_kind;
     return (kind == CGRUN_THREAD_UNKNOWN ? cgrun_find_thread_kind() : kind) == CGRUN_THREAD_MAIN;
 }
+
+/// The kernel's id of the calling thread.
+int32_t cgrun_thread_id(void);
 
 /// Sets the calling thread's name. The system keeps its first 15 bytes.
 void cgrun_set_thread_name(const char *name);

@@ -95,7 +95,7 @@ extension GRunLoop {
 }
 
 @inline(never) func callOutToBlock(_ block: inout (@Sendable () -> Void)?, of loop: GRunLoop) {
-    loop.begin(CalloutMark(.block), .block, closure: ClosureSymbol.of(block))
+    loop.begin(CalloutMark(.block), closure: ClosureSymbol.of(block))
     if let body = block.take() { body() }
     cgrun_keep_frame()
 }

@@ -70,7 +70,7 @@ extension GRunLoop {
             handler(source, outcome)
         }
 
-        override var subject: (kind: String, number: Int32) { ("child", pid) }
+        package override var subject: (kind: String, number: Int32) { ("child", pid) }
         override var ownsDescriptor: Bool { true }
     }
 }

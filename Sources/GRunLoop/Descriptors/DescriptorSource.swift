@@ -187,7 +187,7 @@ extension GRunLoop {
         }
 
         /// The kind of thing that the source waits for, and its number, for traces and descriptions.
-        var subject: (kind: String, number: Int32) { ("descriptor", descriptor) }
+        package var subject: (kind: String, number: Int32) { ("descriptor", descriptor) }
         /// Whether the library owns the descriptor. If so, the program does not close it, and cannot change its
         /// conditions.
         var ownsDescriptor: Bool { false }
@@ -217,7 +217,7 @@ package final class OwnDescriptorSource: GRunLoop.DescriptorSource, @unchecked S
         super.init(descriptor, .readable, confined: confined, handler)
     }
 
-    override var subject: (kind: String, number: Int32) { (kind, descriptor) }
+    package override var subject: (kind: String, number: Int32) { (kind, descriptor) }
     override var ownsDescriptor: Bool { true }
     override var shown: AnyObject { owner }
 

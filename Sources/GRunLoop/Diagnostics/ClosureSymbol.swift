@@ -2,7 +2,7 @@
 // Finds the code of a closure. The symbol of the code names the function in which the closure was written. The code is
 // found only when it is needed, so making an item costs nothing for it.
 
-enum ClosureSymbol {
+package enum ClosureSymbol {
     // One struct for each closure type: a closure has its own layout only as a property of its own type. Generic code
     // wraps a closure in another one.
     private struct Plain { let body: (() -> Void)? }
@@ -14,7 +14,7 @@ enum ClosureSymbol {
     private struct OfPort { let body: ((GRunLoop.PortMessage) -> Void)? }
 
     /// The two words of a closure: the address of its code, and the address of what it has captured.
-    struct Words {
+    package struct Words {
         let code: UInt
         let captured: UInt
 
@@ -42,7 +42,7 @@ enum ClosureSymbol {
 
     /// Returns the address of the code that a call of the closure runs; 0 if it is not known. If the closure only
     /// passes its calls on to the program's code, this is the address of the program's code.
-    static func called(by closure: Words) -> UInt {
+    package static func called(by closure: Words) -> UInt {
         guard let object = object(at: closure.captured) as? any Forwarder else { return closure.code }
         let callee = object.callee
         return callee == 0 ? closure.code : callee

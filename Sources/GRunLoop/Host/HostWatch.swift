@@ -34,7 +34,7 @@ extension GRunLoop {
             forgetLostMainQueueLocked()
             host.polled = nil
             if !isHostInControl { suspendPassLocked() }
-            if cgrun_is_inspecting() { beatWithHostLocked() }
+            if cgrun_is_inspecting() { probe?.hostWillPoll(in: home?.context, of: self) }
             return host.ambient._withUnsafeGuaranteedRef { mode in
                 // Attaching sentinels has a cost, and another thread must not do it. So it is done here, and only on a
                 // change.
@@ -71,7 +71,7 @@ extension GRunLoop {
     func checkForHost(hasSlept: Bool, found: UInt32) -> Bool {
         lock.withLock {
             let hasSlept = hasSlept && isWaitAnnounced
-            markChange(CGRUN_RECORD_WOKEN)
+            mark(.hostHasPolled)
             // True if the sleep was interrupted only to begin again with another deadline or descriptor (items 76 and
             // 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed

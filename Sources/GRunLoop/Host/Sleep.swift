@@ -91,7 +91,7 @@ struct Kicker {
 
 /// A wake-up for a thread that sleeps in poll(). It is sent after the lock is released, because the woken thread takes
 /// the lock. It must be sent exactly once, because no other call wakes the same sleep.
-struct Kick: ~Copyable {
+package struct Kick: ~Copyable {
     private let waker: Waker
     /// Retained if the waker is the loop's own descriptor, because the loop closes that descriptor in its deinit.
     private let loop: Unmanaged<GRunLoop>
@@ -105,7 +105,7 @@ struct Kick: ~Copyable {
         }
     }
 
-    consuming func send() {
+    package consuming func send() {
         if perturbs(CGRUN_SITE_KICK) { loseProcessor(for: Nanoseconds(perturbed(below: 300_000))) }
         switch waker {
         case .context(let context):

@@ -20,11 +20,11 @@ import Synchronization
 /// If a call is an error of the program, it does nothing, and is logged as critical in GLib's log, domain `GRunLoop`.
 /// If an error stops the program instead, the documentation of the call says so.
 public final class GRunLoop: @unchecked Sendable {
-    let lock = Lock.take()
-    /// What the loop's thread does now, for stall monitors and recorders.
-    let beat: UnsafeMutablePointer<cgrun_beat> = cgrun_beat_new()
+    package let lock = Lock.take()
+    /// Traces, recordings and stall monitors learn by it what the loop does. Nil if the process has none of these.
+    package let probe: (any LoopProbe)?
     /// Whether this is the loop of the process's main thread, which serves the main dispatch queue.
-    let isMain: Bool
+    package let isMain: Bool
     /// The clock of a loop in virtual time; nil in all other loops.
     let virtualTime: VirtualClock?
 
@@ -66,7 +66,7 @@ public final class GRunLoop: @unchecked Sendable {
     var home: ServedContext? {
         didSet {
             hostPoll.hub = home?.hub
-            stopBeatingLocked()
+            probe?.homeContextHasChanged()
         }
     }
     /// The endless run that a host drives, as long as the loop is attached.
@@ -80,10 +80,6 @@ public final class GRunLoop: @unchecked Sendable {
     /// Made when an executor is first asked for. The type is a protocol, because this file must not depend on
     /// ``Executor``.
     var sharedExecutor: (any TaskExecutor)?
-    /// How many stall monitors watch the loop. While one does, or while the process is recorded, `beatSource` notes
-    /// when the host polls.
-    var watchers = 0
-    var beatSource: BeatSource?
     var waiters = AsyncWaiters()
     var endHandlers = EndHandlers()
 
@@ -109,9 +105,9 @@ public final class GRunLoop: @unchecked Sendable {
     /// How many sources of any kind were handled. Code that serves another loop beside this one, such as
     /// `GRunLoopFoundation`, compares it before and after a run.
     @exclusivity(unchecked) var handledSources: UInt64 = 0
-    var tracer: Trace?
-    /// Set while the process is recorded.
-    var recorder: Recorder?
+    /// Whether the loop also makes the passes whose heads would have no effect: the one that traces it wants to see
+    /// them.
+    package var makesEveryPass = false
     var itemChooser: (@Sendable ([ReadyChoice]) -> Int?)?
     @exclusivity(unchecked) var cancellables = Cancellables()
     private var destructorRounds: Int32 = 0
@@ -119,6 +115,9 @@ public final class GRunLoop: @unchecked Sendable {
     init(isMain: Bool, virtualTime: VirtualClock? = nil) {
         self.isMain = isMain
         self.virtualTime = virtualTime
+        var probe: (any LoopProbe)?
+        withUnsafeMutablePointer(to: &probe) { cgrun_make_probe_if_linked($0) }
+        self.probe = probe
         defaultMode = ModeState(name: .default, isCommon: true)
         modes[.default] = defaultMode
         host = HostState(ambientMode: defaultMode)
@@ -143,7 +142,6 @@ public final class GRunLoop: @unchecked Sendable {
         if wakeDescriptor >= 0 { close(wakeDescriptor) }
         commonBlocks.deallocate()
         spareBlocks?.deallocate()
-        cgrun_beat_unref(beat)
         Lock.giveBack(lock)
     }
 

@@ -4,7 +4,7 @@
 import CGRun
 
 /// A kind of work. Everything that a loop calls is of one kind.
-enum ItemKind: UInt8, CaseIterable {
+package enum ItemKind: UInt8, CaseIterable {
     // A wait ends with one of these, and a pass serves one of them. They take turns in this order.
 
     /// A wake-up alone: the loop calls nothing.

@@ -118,7 +118,7 @@ extension GRunLoop {
     /// every pass is made.
     @inline(__always) func isNextHeadEmptyLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         mode.observed.isEmpty && mode.signalled.isEmpty && mode.blocks.live == 0 && commonBlocks.live == 0
-            && tracer == nil && virtualTime == nil
+            && !makesEveryPass && virtualTime == nil
             && frame.isOutermost && !frame.run.returnsAfterSource && !frame.run.isStopped && !isWaitAnnounced
     }
 

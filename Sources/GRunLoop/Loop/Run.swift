@@ -152,7 +152,7 @@ extension GRunLoop {
 
     /// How many runs are on the thread's stack.
     package var runCount: Int { lock.withLock { runCountLocked } }
-    var runCountLocked: Int { framesLocked.reduce(0) { count, _ in count + 1 } }
+    package var runCountLocked: Int { framesLocked.reduce(0) { count, _ in count + 1 } }
 
     /// Stops a run at the end of its pass, unless it is the innermost one. Runs are counted from the outermost, which
     /// is 1.
@@ -168,11 +168,11 @@ extension GRunLoop {
 
     func pushLocked(_ frame: Frame) {
         innermost = .passUnretained(frame)
-        markChange(CGRUN_RECORD_ENTER)
+        mark(.runBegins)
     }
 
     func popLocked(_ frame: Frame) {
-        markChange(CGRUN_RECORD_LEAVE)
+        mark(.runEnds)
         innermost = frame.parentReference
     }
 

@@ -213,7 +213,7 @@ extension GRunLoop {
             // through the loop's own eventfd.
             let waker = context.map(Waker.context) ?? .descriptor(wakeDescriptor)
             sleep.begin(in: mode, wokenBy: waker, until: until)
-            markChange(CGRUN_RECORD_SLEEP)
+            mark(.sleeps)
             let own = OwnDescriptors(
                 descriptors: mode.descriptors.watched,
                 mainQueue: servesMainQueueLocked(mode) ? MainQueue.handle : -1,
@@ -221,7 +221,7 @@ extension GRunLoop {
             lock.unlock()
             let result = waitForEvents(poller, &frame.contexts, own: own, deadline: realDeadline(until))
             lock.lock()
-            markChange(CGRUN_RECORD_AWAKE)
+            mark(.wakes)
             sleep.end()
             if result.wake, !cgrun_event_clear(wakeDescriptor), errno != EAGAIN { loseDescriptorsLocked("read", errno) }
             if let virtualTime, result.isEmpty { skipLocked(virtualTime, frame, mode) }

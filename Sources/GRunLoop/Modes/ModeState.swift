@@ -5,10 +5,10 @@ import CGRun
 import Synchronization
 
 /// The state of one mode of one loop. It lives as long as the loop. Guarded by the loop's lock.
-final class ModeState {
+package final class ModeState {
     private static let made = Atomic<UInt64>(0)
 
-    let name: GRunLoop.Mode
+    package let name: GRunLoop.Mode
     /// A number from 1 on, which no other mode of the process ever has.
     let number = made.add(1, ordering: .relaxed).newValue
     /// Whether the mode is one of the loop's common modes. The loop changes this together with its `commonModes`.

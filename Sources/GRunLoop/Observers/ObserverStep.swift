@@ -58,7 +58,7 @@ extension GRunLoop.Observer {
     _ handler: inout (@Sendable (GRunLoop.Observer, GRunLoop.Activity) -> Void)?, _ observer: GRunLoop.Observer,
     _ activity: GRunLoop.Activity, of loop: GRunLoop
 ) {
-    loop.begin(CalloutMark(observer, activity), .observer(observer), activity, closure: ClosureSymbol.of(handler))
+    loop.begin(CalloutMark(observer, activity), closure: ClosureSymbol.of(handler))
     handler?(observer, activity)
     handler = nil
     cgrun_keep_frame()

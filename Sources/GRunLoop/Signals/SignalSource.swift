@@ -82,7 +82,7 @@ extension GRunLoop {
             listener.end()
         }
 
-        override var subject: (kind: String, number: Int32) { ("signal", signal) }
+        package override var subject: (kind: String, number: Int32) { ("signal", signal) }
         override var ownsDescriptor: Bool { true }
     }
 }

@@ -80,7 +80,7 @@ extension GRunLoop {
 }
 
 @inline(never) func callOutToSource(_ source: GRunLoop.Source, of loop: GRunLoop) {
-    loop.begin(CalloutMark(.source, source), .source(source), closure: ClosureSymbol.of(source.perform))
+    loop.begin(CalloutMark(.source, source), closure: ClosureSymbol.of(source.perform))
     loop.handledSources &+= 1
     source.perform()
     cgrun_keep_frame()

@@ -7,9 +7,9 @@ import Synchronization
 package enum Labels {
     /// A label of an item, which is replaced and never changed. The item may have been released, and another object may
     /// have its address.
-    final class Label: Sendable {
+    package final class Label: Sendable {
         nonisolated(unsafe) fileprivate weak let item: AnyObject?
-        let text: String
+        package let text: String
 
         fileprivate init(_ text: String, of item: AnyObject) {
             self.item = item
@@ -29,7 +29,7 @@ package enum Labels {
     private static let atomicCount = Atomic(0)
 
     /// Changes each time that a label is set or removed.
-    static var version: UInt64 { atomicVersion.load(ordering: .relaxed) }
+    package static var version: UInt64 { atomicVersion.load(ordering: .relaxed) }
     private static let atomicVersion = Atomic<UInt64>(0)
 
     private static let leastUntilPurge = 64
@@ -45,7 +45,7 @@ package enum Labels {
     /// Any thread, also while it holds the lock of a loop or of an item. The label that is found here has the address
     /// of `item`. So its object is `item`, which the caller holds, or has been released. This function therefore never
     /// releases the last reference to an object of the program.
-    static func of(_ item: AnyObject) -> String? {
+    package static func of(_ item: AnyObject) -> String? {
         guard isInUse, !Fork.isChild else { return nil }
         let label = lock.withLock { table[ObjectIdentifier(item)] }
         guard let label, label.item === item else { return nil }
@@ -158,7 +158,7 @@ extension Labels {
     }
 
     /// Returns the label that follows the kind of an item in a trace: ` "autosave"`; empty if there is none.
-    static func suffix(of item: AnyObject) -> String {
+    package static func suffix(of item: AnyObject) -> String {
         of(item).map { " \(quoted($0))" } ?? ""
     }
 }

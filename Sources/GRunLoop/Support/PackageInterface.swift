@@ -60,6 +60,10 @@ extension GRunLoop.Instant {
     package var wholeNanoseconds: Int64 { Nanoseconds(saturating: self) }
 }
 
+extension GRunLoop {
+    package var isInVirtualTime: Bool { virtualTime != nil }
+}
+
 extension GRunLoop.VirtualTime {
     /// The virtual time of a loop of ``GRunLoop/withVirtualTime(from:_:)``; nil for a loop that uses the system's time.
     package convenience init?(of loop: GRunLoop) {
@@ -92,40 +96,6 @@ extension GRunLoop {
         return true
     }
 
-    /// Starts a ``StallMonitor``, and returns its number, which is not 0. Without a closure stalls are logged. The
-    /// closure is released on any thread.
-    package func watchStalls(
-        threshold: Duration, _ handler: (@Sendable (StallReport) -> Void)?
-    ) throws(StallMonitor.StartError) -> UInt64 {
-        let monitor =
-            if let handler { try StallMonitor(self, threshold: threshold, handler: handler) } else {
-                try StallMonitor(logging: self, threshold: threshold)
-            }
-        return NumberedStallMonitors.add(monitor, of: self)
-    }
-
-    /// Ends a monitor by its number, as ``StallMonitor/end()`` does. Returns false if the monitor has ended already, or
-    /// watches another loop. Any thread.
-    package func unwatchStalls(numbered id: UInt64) -> Bool {
-        guard !Fork.refuses("unwatchStalls"), let monitor = NumberedStallMonitors.take(id, of: self) else {
-            return false
-        }
-        monitor.end()
-        return true
-    }
-
-    /// Starts the ``Timeline`` of programs in C and of `GRUN_TIMELINE`, as ``Timeline/start()`` does.
-    package static func startTimeline() { Timeline.ofProcess.start() }
-
-    /// Stops the ``Timeline`` of programs in C and of `GRUN_TIMELINE`, as ``Timeline/stop()`` does.
-    package static func stopTimeline() { Timeline.ofProcess.stop() }
-
-    /// Writes a picture of the ``Timeline`` of programs in C and of `GRUN_TIMELINE`, as ``Timeline/write(to:as:)``
-    /// does. The file's name says the format.
-    package static func writeTimeline(to path: UnsafePointer<CChar>) throws(Timeline.WriteError) {
-        try Timeline.ofProcess.write(to: OutputFile(path))
-    }
-
     /// Performs a closure later, as ``perform(after:inModes:target:key:_:)`` does. The target is the user data of a C
     /// function, and the key is the address of this function.
     package func perform(
@@ -148,9 +118,6 @@ extension GRunLoop {
     package func cancelPerforms(data: UInt, function: UInt?) {
         takeBack(Cancellables.Name(.data(data), key: function.map { AnyHashable($0) }))
     }
-
-    /// The trace that records the loop; nil if there is none. The loop's own thread.
-    package var trace: Trace? { tracer }
 }
 
 // MARK: Notifications from addresses, and observers by number
@@ -239,6 +206,9 @@ extension GRunLoop.PortMessage {
 // MARK: One copy
 
 extension GRunLoop {
+    /// Whether another copy of the library serves the process, so that the loops of this copy do nothing.
+    package static var isServedByAnotherCopy: Bool { OneCopy.other != nil }
+
     /// The boxed type of a loop in GObject. It is 0 in a copy of the library that does not serve the process, because
     /// another copy was there first. Any thread.
     package static var boxedType: GType { OneCopy.loopType }

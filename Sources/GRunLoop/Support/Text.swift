@@ -36,7 +36,7 @@ package func errorMessage(_ error: Int32) -> String { String(cString: strerror(e
 
 /// Puts a program's text on one line, in quotes, 120 characters at most. Characters that would end the line or the
 /// quotes, or turn the direction of the text after them, are escaped.
-func quoted(_ text: String) -> String {
+package func quoted(_ text: String) -> String {
     let limit = 120
     let shown = text.unicodeScalars.prefix(limit).map { scalar in
         mustBeEscaped(scalar) ? scalar.escaped(asASCII: true) : String(scalar)
@@ -46,13 +46,13 @@ func quoted(_ text: String) -> String {
 }
 
 /// Puts a program's text on one line. It has quotes, as ``quoted(_:)`` gives it, only if the text must be changed.
-func onOneLine(_ text: String) -> String {
+package func onOneLine(_ text: String) -> String {
     let shown = quoted(text)
     return shown.dropFirst().dropLast() == text ? text : shown
 }
 
 /// Returns the beginning of a program's text for a picture, 200 characters at most.
-func shortened(_ text: String) -> String {
+package func shortened(_ text: String) -> String {
     let limit = 200
     let shown = text.unicodeScalars.prefix(limit)
     return shown.endIndex == text.unicodeScalars.endIndex ? text : String(shown) + "…"

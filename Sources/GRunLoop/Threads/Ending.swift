@@ -26,15 +26,14 @@ extension GRunLoop {
             // The host's run is not ended if a callout has ended the thread, because a run is still on the stack then.
             if innermost == nil { endHostedRunLocked(finishesPass: false) }
             dead.store(true, ordering: .relaxed)
-            if watchers > 0 { cgrun_beat_nudge(beat) }
+            probe?.loopEnds()
             return takeRemainsLocked()
         }
         // The old value is released after the property was replaced, because the deinit of a target may call the loop.
         let forgotten = cancellables
         cancellables = Cancellables()
         defer { withExtendedLifetime(forgotten) {} }
-        endTracing()
-        dropRecorder()
+        probe?.loopHasEnded()
         for membership in remains.sources {
             membership.source.cancel?(self, membership.mode.name)
         }

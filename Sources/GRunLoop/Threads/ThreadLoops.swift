@@ -28,7 +28,7 @@ package enum ThreadLoops {
         // In virtual time the thread has another current loop. The main loop becomes the current one after virtual
         // time.
         if cgrun_is_main_thread(), peek == nil { setCurrent(loop) }
-        loop.startDiagnosticsFromEnvironment()
+        loop.probe?.loopIsReady(loop)
         return loop
     }()
 
@@ -36,7 +36,7 @@ package enum ThreadLoops {
         if let loop = currentIfAny { return loop }
         let loop = GRunLoop(isMain: false)
         setCurrent(loop)
-        loop.startDiagnosticsFromEnvironment()
+        loop.probe?.loopIsReady(loop)
         return loop
     }
 

@@ -101,7 +101,7 @@ extension GRunLoop.Timer {
         invalidate(holding: lock)
     }
 
-    var isPerform: Bool { guardian.withLock { isPerformLocked } }
+    package var isPerform: Bool { guardian.withLock { isPerformLocked } }
 
     /// Ends the firing of a timer whose closure has returned or has ended its thread. Called without a lock: the
     /// closure may have moved the timer to another loop, or removed it.
@@ -123,7 +123,7 @@ extension GRunLoop.Timer {
 @inline(never) func callOutToPerform(
     _ body: inout (@Sendable () -> Void)?, due: Nanoseconds, of loop: GRunLoop
 ) {
-    loop.begin(CalloutMark(.timer), .delayedPerform, closure: ClosureSymbol.of(body), due: due)
+    loop.begin(CalloutMark(.timer), closure: ClosureSymbol.of(body), due: due)
     body?()
     body = nil
     cgrun_keep_frame()
@@ -133,9 +133,7 @@ extension GRunLoop.Timer {
 @inline(never) func callOutToTimer(
     _ handler: inout (@Sendable (GRunLoop.Timer) -> Void)?, _ timer: GRunLoop.Timer, of loop: GRunLoop?
 ) {
-    loop?.begin(
-        CalloutMark(.timer, timer), timer.isPerform ? .delayedPerform : .timer(timer),
-        closure: ClosureSymbol.of(handler))
+    loop?.begin(CalloutMark(.timer, timer), closure: ClosureSymbol.of(handler))
     handler?(timer)
     handler = nil
     cgrun_keep_frame()

@@ -2,6 +2,7 @@
 // Records what happens in a scenario: lines of the scenario, and the stages of the loop that it follows.
 
 import GRunLoop
+import GRunLoopDiagnostics
 import Synchronization
 
 /// The lines of one scenario, in the order in which things happened. Threads: any.

@@ -2,6 +2,7 @@
 // Scenario stall: a callout that blocks the loop is reported, with its label and the function at fault.
 
 import GRunLoop
+import GRunLoopDiagnostics
 import Glibc
 
 /// The loop has frames every 16 ms, a worker that answers, and a drag in a mode of its own. One timer takes 300 ms

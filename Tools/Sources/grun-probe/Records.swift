@@ -2,6 +2,7 @@
 // What a record of a timeline costs: blocks of which each enqueues the next, recorded and not, in turns.
 
 import GRunLoop
+import GRunLoopDiagnostics
 import Glibc
 
 extension Probe {

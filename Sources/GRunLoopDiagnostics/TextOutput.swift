@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A writer of JSON text, and a file that is written whole or not at all.
 
-import CGRun
+import GRunLoop
 import Glibc
 import Synchronization
 

@@ -14,12 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
-int cgrun_traced_loops;
-int cgrun_inspected_loops;
+/// Makes the probe of a new loop (LoopDiagnostics.swift).
+void cgrun_make_probe(void *probe);
 
-void cgrun_count_tracing(int change) { __atomic_add_fetch(&cgrun_traced_loops, change, __ATOMIC_RELAXED); }
-
-void cgrun_count_inspecting(int change) { __atomic_add_fetch(&cgrun_inspected_loops, change, __ATOMIC_RELAXED); }
+// Before the constructors of a program, which may use a loop.
+__attribute__((constructor(101))) static void set_probe_maker(void) { cgrun_set_probe_maker(cgrun_make_probe); }
 
 cgrun_beat *cgrun_beat_new(void)
 {
@@ -92,14 +91,6 @@ void cgrun_beat_answer(cgrun_beat *beat)
     }
     if (wants & CGRUN_BEAT_PARKED)
         cgrun_beat_unpark(beat);
-}
-
-int32_t cgrun_thread_id(void)
-{
-    static __thread int32_t known __attribute__((tls_model("initial-exec")));
-    if (known == 0)
-        known = gettid();
-    return known;
 }
 
 static __thread uint64_t serial __attribute__((tls_model("initial-exec")));

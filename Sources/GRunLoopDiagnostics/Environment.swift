@@ -2,27 +2,27 @@
 // The environment variables that switch on stall reports and timelines, without a change of the program.
 
 import CGRun
+import CGRunDiagnostics
+import GRunLoop
 import Glibc
 
-extension GRunLoop {
+enum Environment {
     /// Applies `GRUN_STALLS` and `GRUN_TIMELINE` to a new loop. With `GRUN_STALLS=200ms`, each loop of a thread is
     /// watched as long as it lives, and its stalls are logged. With `GRUN_TIMELINE=run.html`, all loops are recorded,
     /// and a picture is written when the process exits.
-    func startDiagnosticsFromEnvironment() {
-        _ = Environment.timeline
-        guard let threshold = Environment.stalls, OneCopy.other == nil else { return }
+    static func startDiagnostics(of loop: GRunLoop) {
+        _ = timeline
+        guard let threshold = stalls, !GRunLoop.isServedByAnotherCopy else { return }
         let watcher = StallWatcher(
-            self, threshold: threshold, signal: StallWatcher.usualSignal, isLogged: true,
-            tell: StallMonitor.logger(of: self))
+            loop, threshold: threshold, signal: StallWatcher.usualSignal, isLogged: true,
+            tell: GRunLoop.StallMonitor.logger(of: loop))
         // Only the end of the loop's thread ends the watcher. If the system has no thread left, the loop is not
         // watched. This cannot be logged, because a log handler may ask for the loop that is being made.
         _ = watcher.start()
     }
-}
 
-private enum Environment {
     /// The threshold of `GRUN_STALLS`; nil if the variable is not set, or is not a span. It is read once.
-    static let stalls: Nanoseconds? = {
+    private static let stalls: Nanoseconds? = {
         guard let text = cgrun_environment("GRUN_STALLS").map({ String(cString: $0) }), !text.isEmpty else {
             return nil
         }
@@ -32,8 +32,8 @@ private enum Environment {
     }()
 
     /// The file of `GRUN_TIMELINE`; nil if no picture is wanted. The first access starts the recording.
-    static let timeline: OutputFile? = {
-        guard OneCopy.other == nil, let path = cgrun_copy_timeline_path() else { return nil }
+    private static let timeline: OutputFile? = {
+        guard !GRunLoop.isServedByAnotherCopy, let path = cgrun_copy_timeline_path() else { return nil }
         defer { free(path) }
         GRunLoop.Timeline.ofProcess.start()
         atexit { Environment.writeTimeline() }
@@ -65,7 +65,7 @@ private enum Environment {
 
     /// Parses "200ms", "0.5s", or "200", which means milliseconds. Returns nil for any other text, and for a number
     /// that is not positive.
-    static func span(_ text: String) -> Nanoseconds? {
+    private static func span(_ text: String) -> Nanoseconds? {
         let isSeconds = text.hasSuffix("s") && !text.hasSuffix("ms")
         let digits = text.hasSuffix("ms") ? text.dropLast(2) : isSeconds ? text.dropLast() : text[...]
         guard let number = Double(digits), number > 0, number.isFinite else { return nil }

@@ -2,6 +2,7 @@
 // The public stall monitor, which reports callouts that take too long.
 
 import CGRun
+public import GRunLoop
 import Glibc
 
 extension GRunLoop {

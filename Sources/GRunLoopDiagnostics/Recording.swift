@@ -2,6 +2,7 @@
 // A recording of all loops of the process, for a timeline.
 
 import CGRun
+import GRunLoop
 import Glibc
 import Synchronization
 
@@ -60,7 +61,7 @@ final class Recording: @unchecked Sendable {
             number = Self.lastNumber
             Self.current = self
             Self.currentNumber.store(number, ordering: .relaxed)
-            CallCounts.count(by: self)
+            ItemFacts.count { self.counts(of: $0) }
             return former
         }
         withExtendedLifetime(former) {}
@@ -73,7 +74,7 @@ final class Recording: @unchecked Sendable {
             Self.count(-1)
             endAll()
             Self.currentNumber.store(0, ordering: .relaxed)
-            CallCounts.count(by: nil)
+            ItemFacts.count(by: nil)
             return Self.current.take()
         }
         withExtendedLifetime(former) {}
@@ -121,11 +122,11 @@ final class Recording: @unchecked Sendable {
         lock.withLock { (recorders.map(\.self), droppedCount) }
     }
 
-    func counts(of item: ObjectIdentifier) -> cgrun_counts? {
+    func counts(of item: ObjectIdentifier) -> CallCounts {
         // Several loops may call the same item.
-        let all = content.recorders.map { $0.counts(of: item) }.filter { $0.calls > 0 }
-        guard var sum = all.first else { return nil }
-        for counts in all.dropFirst() {
+        var sum = CallCounts()
+        for recorder in content.recorders {
+            let counts = recorder.counts(of: item)
             sum.calls += counts.calls
             sum.total += counts.total
             sum.longest = max(sum.longest, counts.longest)

@@ -3,7 +3,9 @@
 // begin and end.
 
 import CGRun
+import CGRunDiagnostics
 import CGRunGLib
+import GRunLoop
 
 struct BeatSource {
     private let source: UnsafeMutablePointer<GSource>

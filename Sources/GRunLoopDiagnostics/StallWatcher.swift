@@ -9,6 +9,8 @@
 // not while it holds the loop's lock: others would wait with it.
 
 import CGRun
+import CGRunDiagnostics
+import GRunLoop
 import Glibc
 
 final class StallWatcher: @unchecked Sendable {
@@ -29,6 +31,8 @@ final class StallWatcher: @unchecked Sendable {
     private static let longestWait: Nanoseconds = 5_000_000
 
     private let loop: GRunLoop
+    private let diagnostics: LoopDiagnostics
+    private var beat: UnsafeMutablePointer<cgrun_beat> { diagnostics.beat }
     private let threshold: Nanoseconds
     private let signal: Int32
     /// Whether the reports go to the log, and not to the program.
@@ -61,6 +65,7 @@ final class StallWatcher: @unchecked Sendable {
         tell: @escaping @Sendable (Report) -> Void
     ) {
         self.loop = loop
+        diagnostics = loop.diagnostics
         self.threshold = threshold
         self.signal = signal
         self.isLogged = isLogged
@@ -83,12 +88,12 @@ final class StallWatcher: @unchecked Sendable {
             return failure
         }
         if loop.isCurrent {
-            cgrun_beat_want(loop.beat, UInt32(CGRUN_BEAT_UNKNOWN))
-            cgrun_beat_answer(loop.beat)
-        } else if cgrun_beat_thread(loop.beat) == 0 {
-            cgrun_beat_want(loop.beat, UInt32(CGRUN_BEAT_UNKNOWN))
+            cgrun_beat_want(beat, UInt32(CGRUN_BEAT_UNKNOWN))
+            cgrun_beat_answer(beat)
+        } else if cgrun_beat_thread(beat) == 0 {
+            cgrun_beat_want(beat, UInt32(CGRUN_BEAT_UNKNOWN))
         }
-        loop.lock.withLock { loop.beginWatchLocked() }?.send()
+        loop.lock.withLock { diagnostics.beginWatchLocked(loop) }?.send()
         // The new thread has all signals blocked from its beginning, because signals are for the program's threads.
         var all = sigset_t()
         var former = sigset_t()
@@ -120,13 +125,13 @@ final class StallWatcher: @unchecked Sendable {
     /// Ends the watcher. It does not wait for a report that is being delivered.
     func end() {
         lock.withLock { isEnded = true }
-        cgrun_beat_nudge(loop.beat)
+        cgrun_beat_nudge(beat)
     }
 
     /// Counts a look, and returns whether the watcher is to end. A nudge from another thread ends the next wait if it
     /// comes from here on.
     private func isToEnd() -> Bool {
-        nudges = cgrun_beat_nudges(loop.beat)
+        nudges = cgrun_beat_nudges(beat)
         return lock.withLock {
             looks += 1
             return isEnded
@@ -168,7 +173,7 @@ final class StallWatcher: @unchecked Sendable {
     }
 
     private func wait(from now: Nanoseconds) {
-        cgrun_beat_wait(loop.beat, nudges, now.addingSaturating(interval(at: now)))
+        cgrun_beat_wait(beat, nudges, now.addingSaturating(interval(at: now)))
     }
 
     /// Returns the time until the next look: an eighth of the threshold, or less if the threshold passes earlier. It is
@@ -192,7 +197,7 @@ final class StallWatcher: @unchecked Sendable {
 
     private func letGo() {
         notice.close()
-        loop.lock.withLock { loop.endWatchLocked() }
+        loop.lock.withLock { diagnostics.endWatchLocked() }
         if signalError == 0 { cgrun_sample_finish(signal) }
     }
 
@@ -204,10 +209,10 @@ final class StallWatcher: @unchecked Sendable {
         guard loop.lock.lock(within: Self.longestWait) else { return wait(from: .now()) }
         // Set the flag first. If the loop's thread misses the flag, its change came before the look that follows, and
         // the look sees this change.
-        cgrun_beat_want(loop.beat, UInt32(CGRUN_BEAT_PARKED))
+        cgrun_beat_want(beat, UInt32(CGRUN_BEAT_PARKED))
         let isLate = loop.activityLocked != (untilBeat ? seen : .waits) || lock.withLock { isEnded }
         loop.lock.unlock()
-        if isLate { cgrun_beat_unpark(loop.beat) } else { cgrun_beat_park(loop.beat) }
+        if isLate { cgrun_beat_unpark(beat) } else { cgrun_beat_park(beat) }
         seen = look()
         since = .now()
         // Without this wait, a loop that wakes a thousand times a second would wake this thread as often.
@@ -219,7 +224,7 @@ final class StallWatcher: @unchecked Sendable {
     /// that were not known.
     private func look() -> LoopActivity {
         guard loop.lock.lock(within: Self.longestWait) else {
-            let count = cgrun_beat_count(loop.beat)
+            let count = cgrun_beat_count(beat)
             if case .isBusy(let known, _, _) = seen, known == count { return seen }
             return .isBusy(count: count, mark: 0, frame: LoopActivity.unknownFrame)
         }
@@ -240,8 +245,8 @@ final class StallWatcher: @unchecked Sendable {
 
     /// Reads the details of the callout. While another thread keeps the lock of the labels, it tries again a few times.
     /// In between it releases the loop's lock, for which the program's threads may wait.
-    private func details() -> StallDetails {
-        var details = StallDetails()
+    private func details() -> CalloutDetails {
+        var details = CalloutDetails()
         var looks = 0
         // Not `for`: in a debug build, the first iteration over a range takes memory.
         repeat {
@@ -250,7 +255,7 @@ final class StallWatcher: @unchecked Sendable {
             guard loop.lock.lock(within: Self.longestWait) else { return details }
             // If the callout has ended meanwhile, what was found before is the best that there is.
             let isSame = loop.activityLocked == seen
-            if isSame { details = loop.stallDetailsLocked }
+            if isSame { details = loop.calloutDetailsLocked }
             loop.lock.unlock()
             if !isSame { break }
         } while details.isLabelUnknown && looks < Self.mostLooksForLabel
@@ -298,7 +303,7 @@ final class StallWatcher: @unchecked Sendable {
         var questions = 0
         repeat {
             if questions > 0 { usleep(500) }
-            guard cgrun_sample_take(loop.beat, signal, Self.patience, sample), sample.pointee.count == count else {
+            guard cgrun_sample_take(beat, signal, Self.patience, sample), sample.pointee.count == count else {
                 return false
             }
             questions += 1
@@ -310,26 +315,5 @@ final class StallWatcher: @unchecked Sendable {
         guard let report = told else { return }
         told = nil
         tell(report.ended(after: now - since))
-    }
-}
-
-extension GRunLoop {
-    /// Adds a watcher. Call it with the lock held. A sleep that is under way begins again, so that a host's polls count
-    /// as beats.
-    fileprivate func beginWatchLocked() -> Kick? {
-        if watchers == 0 {
-            // Callouts that began while no one watched are not known.
-            for frame in framesLocked { frame.callout.store(0, ordering: .relaxed) }
-        }
-        watchers += 1
-        cgrun_count_inspecting(1)
-        return sleep.kick(self)
-    }
-
-    /// Removes a watcher. Call it with the lock held.
-    fileprivate func endWatchLocked() {
-        watchers -= 1
-        cgrun_count_inspecting(-1)
-        if watchers == 0 { stopBeatingLocked() }
     }
 }

@@ -13,24 +13,6 @@
 
 G_BEGIN_DECLS
 
-// MARK: Whether a loop is traced, recorded or watched
-
-/// Counts the tracers and recorders of the process's loops, and the recording under way. Read at each stage of a pass.
-extern int cgrun_traced_loops __attribute__((visibility("hidden")));
-/// Counts the tracers and recorders, the recording under way, and the threads that watch a loop for stalls. Read at
-/// each callout.
-extern int cgrun_inspected_loops __attribute__((visibility("hidden")));
-void cgrun_count_tracing(int change);
-void cgrun_count_inspecting(int change);
-// These are plain reads, because each becomes one comparison with memory. An atomic read becomes a load and a test. A
-// loop's own thread begins to trace the loop, and reads what it wrote itself. If another thread begins to watch a loop,
-// the loop notices that at some later callout.
-__attribute__((no_sanitize("thread"))) static inline bool cgrun_is_tracing(void) { return cgrun_traced_loops != 0; }
-__attribute__((no_sanitize("thread"))) static inline bool cgrun_is_inspecting(void)
-{
-    return cgrun_inspected_loops != 0;
-}
-
 // MARK: The beat of a loop
 
 /// The data that a loop's thread shares with the threads that watch the loop. The loop's thread writes it at each
@@ -90,8 +72,6 @@ void cgrun_beat_nudge(cgrun_beat *beat);
 uint32_t cgrun_beat_nudges(const cgrun_beat *beat);
 /// Sleeps until a time of CLOCK_MONOTONIC in nanoseconds, or until the count of nudges is not `nudges` any more.
 void cgrun_beat_wait(cgrun_beat *beat, uint32_t nudges, int64_t until);
-/// The kernel's id of the calling thread.
-int32_t cgrun_thread_id(void);
 /// The serial number of the calling thread, which no other thread of the process ever has. A thread's id and its
 /// pthread_t do not suffice: when the thread has ended, another thread may get them.
 uint64_t cgrun_thread_serial(void);

@@ -2,6 +2,7 @@
 // The public trace, which records the stages and callouts of a loop.
 
 import CGRun
+public import GRunLoop
 
 extension GRunLoop {
     /// Records the stages and callouts of a loop in order, up to a limit.
@@ -36,39 +37,13 @@ extension GRunLoop {
             /// The run ends.
             case exit
 
-            init(_ activity: Activity) {
-                switch activity {
-                case .entry: self = .entry
-                case .beforeTimers: self = .beforeTimers
-                case .beforeSources: self = .beforeSources
-                case .beforeWaiting: self = .beforeWaiting
-                case .afterWaiting: self = .afterWaiting
-                default: self = .exit
-                }
-            }
-
             /// All stages, in their order.
             static let all: [Self] = [
                 .entry, .beforeTimers, .beforeSources, .blocks, .sources, .mainQueueCheck, .beforeWaiting, .wait,
                 .afterWaiting, .service, .exit,
             ]
 
-            /// The index of the stage in `all`.
-            var number: Int64 {
-                switch self {
-                case .entry: 0
-                case .beforeTimers: 1
-                case .beforeSources: 2
-                case .blocks: 3
-                case .sources: 4
-                case .mainQueueCheck: 5
-                case .beforeWaiting: 6
-                case .wait: 7
-                case .afterWaiting: 8
-                case .service: 9
-                case .exit: 10
-                }
-            }
+            init(_ stage: PassStage) { self = Self.all[Int(stage.rawValue)] }
         }
 
         /// The kinds of callouts, with the item that is called.
@@ -94,6 +69,36 @@ extension GRunLoop {
             case idleWork
             /// The handler of a port, or the task that awaits its messages.
             case port(Port)
+
+            /// Nil if the mark is not that of a callout. Call it during the callout.
+            init?(_ mark: CalloutMark) {
+                let item = mark.object
+                switch mark.kind {
+                case .block: self = .block
+                case .mainQueue: self = .mainQueue
+                case .context: self = .context
+                case .idleWork: self = .idleWork
+                case .timer:
+                    if let timer = item as? Timer, !timer.isPerform {
+                        self = .timer(timer)
+                    } else {
+                        self = .delayedPerform
+                    }
+                case .observer:
+                    guard let observer = item as? Observer else { return nil }
+                    self = .observer(observer)
+                case .source:
+                    guard let source = item as? Source else { return nil }
+                    self = .source(source)
+                case .descriptor:
+                    guard let source = item as? DescriptorSource else { return nil }
+                    self = .descriptor(source)
+                case .port:
+                    guard let port = item as? Port else { return nil }
+                    self = .port(port)
+                case nil, .wakeUp: return nil
+                }
+            }
 
             /// The callout in a few words, with the label that the item has now.
             public var description: String {
@@ -181,8 +186,11 @@ extension GRunLoop {
             }
         }
 
-        func record(_ kind: Event.Kind, depth: Int, mode: Mode) {
-            let event = Event(kind: kind, depth: depth, mode: mode, time: GRunLoop.now)
+        /// Records what the loop does in its innermost run. Call it on the loop's thread.
+        func record(_ kind: Event.Kind, of loop: GRunLoop) {
+            let depth = loop.runCountLocked
+            guard depth > 0 else { return }
+            let event = Event(kind: kind, depth: depth, mode: loop.servedMode.name, time: GRunLoop.now)
             lock.withLock { if recorded.count < limit { recorded.append(event) } }
         }
     }
@@ -192,12 +200,9 @@ extension GRunLoop {
     /// Threads: the loop's own; from another thread it is logged and ignored. There is no corresponding Core Foundation
     /// function.
     public func startTracing(_ trace: Trace) {
-        guard !Fork.refuses("startTracing"), requireOwnThread("startTracing") else { return }
-        let former = tracer
-        if former == nil { Recording.count(1) }
-        tracer = trace
-        // Released after the access: the events may hold the last reference to an item, whose deinit is user code.
-        withExtendedLifetime(former) {}
+        guard isCalledOnOwnThread(by: "startTracing") else { return }
+        diagnostics.begin(trace)
+        makesEveryPass = true
     }
 
     /// Ends what ``startTracing(_:)`` began. The events stay in the trace. Does nothing if the loop is not traced.
@@ -205,51 +210,8 @@ extension GRunLoop {
     /// Threads: the loop's own; from another thread it is logged and ignored. There is no corresponding Core Foundation
     /// function.
     public func stopTracing() {
-        guard !Fork.refuses("stopTracing"), requireOwnThread("stopTracing") else { return }
-        endTracing()
-    }
-
-    func endTracing() {
-        let former = tracer
-        if former != nil { Recording.count(-1) }
-        tracer = nil
-        withExtendedLifetime(former) {}
-    }
-
-    // While no loop of the process is traced or recorded, a stage costs a comparison with a word at a fixed address,
-    // and a jump. `scripts/trace-cost` defines GRUN_NO_TRACE to count what these two cost.
-
-    @inline(__always) func mark(_ stage: Trace.Stage) {
-        #if !GRUN_NO_TRACE
-            if _slowPath(cgrun_is_tracing()) { recordStage(stage) }
-        #endif
-    }
-
-    @inline(__always) func mark(_ activity: Activity) {
-        #if !GRUN_NO_TRACE
-            // The beginning of a run is a change for a stall monitor, even if the run calls nothing.
-            if _slowPath(activity == .entry ? cgrun_is_inspecting() : cgrun_is_tracing()) { recordActivity(activity) }
-        #endif
-    }
-
-    // These functions are not inlined and have plain arguments, so that they cost the stages no registers.
-
-    @inline(never) private func recordStage(_ stage: Trace.Stage) {
-        if tracer != nil { record(.stage(stage)) }
-        record(stage)
-    }
-
-    @inline(never) private func recordActivity(_ activity: Activity) {
-        if activity == .entry { beatAtEntryLocked() }
-        recordStage(Trace.Stage(activity))
-    }
-
-    func record(_ callout: Trace.Callout, _ activity: Activity?) {
-        record(.callout(callout, activity: activity))
-    }
-
-    @inline(never) private func record(_ kind: Trace.Event.Kind) {
-        guard let tracer, let frame else { return }
-        tracer.record(kind, depth: runCountLocked, mode: frame.mode.name)
+        guard isCalledOnOwnThread(by: "stopTracing") else { return }
+        diagnostics.endTracing()
+        makesEveryPass = false
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report of a stall monitor.
 
+public import GRunLoop
+
 extension GRunLoop {
     /// Describes a callout that takes too long: which callout it is, how long it has taken, and where its thread
     /// stands.
@@ -65,7 +67,7 @@ extension GRunLoop {
 
         private let stack: Stack?
 
-        init(_ sight: StallSight, _ details: StallDetails, _ sample: StallSample?, after span: Nanoseconds) {
+        init(_ sight: StallSight, _ details: CalloutDetails, _ sample: StallSample?, after span: Nanoseconds) {
             let isHosts = sight.isHosts(depth: sample?.depth ?? 0)
             callout = isHosts ? .host : sight.callout
             label = isHosts || sight.callout == .context ? sample?.source : details.label?.text

@@ -2,6 +2,8 @@
 // The line that is written about a stall if its report is late.
 
 import CGRun
+import CGRunDiagnostics
+import GRunLoop
 
 /// The plain notice of a stall, without names. Another thread writes it to standard error if the watcher waits for a
 /// lock that the stalled thread holds (`notice.c`). Scheduling and cancelling it allocates no memory.

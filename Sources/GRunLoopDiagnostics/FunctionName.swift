@@ -2,6 +2,11 @@
 // Shortens the full name of a Swift function, for a picture: the short name has no types.
 
 enum FunctionName {
+    /// The modules of this library.
+    private static let modules = [
+        "GRunLoop", "GRunLoopDiagnostics", "GRunLoopMessagePorts", "GRunLoopC", "GRunLoopFoundation",
+    ]
+
     /// Returns the short name of a function, as in "closure #1 in Worker.init(asking:)". A name that is not a demangled
     /// name of Swift's is returned unchanged. Returns nil for a function of this library or of the compiler, whose name
     /// would tell the program nothing.
@@ -17,7 +22,9 @@ enum FunctionName {
             rest = rest[end.upperBound...]
         }
         if rest.hasPrefix("static ") { rest = rest.dropFirst(7) }
-        if rest.hasPrefix("GRunLoop.") || rest.hasPrefix("(extension in GRunLoop") { return nil }
+        if modules.contains(where: { rest.hasPrefix("\($0).") || rest.hasPrefix("(extension in \($0))") }) {
+            return nil
+        }
         return closures + withoutTypes(withoutDiscriminators(rest))
     }
 

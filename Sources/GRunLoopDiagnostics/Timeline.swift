@@ -2,6 +2,8 @@
 // The public timeline, which records all loops of the process and writes a picture.
 
 import CGRun
+import CGRunDiagnostics
+public import GRunLoop
 import Glibc
 
 extension GRunLoop {

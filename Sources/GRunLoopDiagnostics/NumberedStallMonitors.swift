@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stall monitors of the C interface, which knows each monitor by a number.
 
+import GRunLoop
+
 /// Finds a stall monitor by its number. Each monitor keeps itself alive until it ends.
 enum NumberedStallMonitors {
     private struct Entry {

@@ -2,6 +2,8 @@
 // The records of one loop for a timeline, and the items and modes that the numbers in the records stand for.
 
 import CGRun
+import CGRunDiagnostics
+import GRunLoop
 import Glibc
 import Synchronization
 
@@ -51,7 +53,7 @@ final class Recorder: @unchecked Sendable {
         self.ring = ring
         self.number = number
         isMain = loop.isMain
-        isVirtual = loop.virtualTime != nil
+        isVirtual = loop.isInVirtualTime
         thread = cgrun_thread_id()
         threadName = withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(CGRUN_THREAD_NAME)) {
             cgrun_get_thread_name($0.baseAddress)
@@ -109,7 +111,7 @@ final class Recorder: @unchecked Sendable {
         if let known = readLabel(of: object, key, labels) { return known }
         let item = Item(
             kind: mark.kind, label: object.flatMap { Labels.of($0) }.map(shortened),
-            detail: object.flatMap(Self.detail), code: code, identity: object)
+            detail: object.flatMap { ItemDetail.ofCalled($0)?.text }, code: code, identity: object)
         return lock.withLock {
             if cgrun_ring_item_count(ring) >= itemsUntilPurge { purgeLocked() }
             let number = cgrun_ring_add_item(ring, key, labels)
@@ -125,11 +127,6 @@ final class Recorder: @unchecked Sendable {
         let label = Labels.of(object).map(shortened)
         lock.withLock { content.items[known]?.label = label }
         return cgrun_ring_add_item(ring, key, labels)
-    }
-
-    private static func detail(of object: AnyObject) -> String? {
-        guard let timer = object as? GRunLoop.Timer else { return CalloutMark.detail(of: object)?.text }
-        return timer.guardian.withLock { CalloutMark.detail(of: timer) }?.text
     }
 
     /// Drops the items that no record refers to any more. Their numbers are given to other items.

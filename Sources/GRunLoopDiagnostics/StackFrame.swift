@@ -2,6 +2,8 @@
 // The functions on a thread's stack, and their names.
 
 import CGRun
+import CGRunDiagnostics
+public import GRunLoop
 import Glibc
 
 extension GRunLoop {

@@ -2,6 +2,8 @@
 // The content of a timeline's picture: spans, stages and wake-ups, made from the records of a recording.
 
 import CGRun
+import CGRunDiagnostics
+import GRunLoop
 import Glibc
 
 /// The content of a timeline's picture. Its times are nanoseconds since the recording began.

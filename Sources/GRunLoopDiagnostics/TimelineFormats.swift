@@ -2,6 +2,7 @@
 // The two texts of a timeline: the data of the HTML page, and trace events.
 
 import CGRun
+import GRunLoop
 import Glibc
 
 extension TimelinePicture {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hook of diagnostics, and the counts that say whether anything is traced, recorded or watched.
+
+#include "cgrun-probe.h"
+
+#include <stddef.h>
+
+void (*cgrun_probe_maker)(void *probe);
+
+void cgrun_set_probe_maker(void (*maker)(void *probe)) { cgrun_probe_maker = maker; }
+
+int cgrun_traced_loops;
+int cgrun_inspected_loops;
+
+void cgrun_count_tracing(int change) { __atomic_add_fetch(&cgrun_traced_loops, change, __ATOMIC_RELAXED); }
+
+void cgrun_count_inspecting(int change) { __atomic_add_fetch(&cgrun_inspected_loops, change, __ATOMIC_RELAXED); }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// A callout as one word, and what a report says about its item.
+
+/// A callout packed into one word: its kind and, if it calls an item, the item's address. The mark does not retain the
+/// item, which may have been released already.
+package struct CalloutMark {
+    /// The kind is in the low four bits; for an observer they hold the activity. These bits of an object's address are
+    /// zero, because objects begin at multiples of 16. All bits are zero if there is no callout: for a wake-up the loop
+    /// calls nothing.
+    let bits: UInt
+
+    private static let firstActivity = UInt(ItemKind.observer.rawValue)
+
+    init(bits: UInt) { self.bits = bits }
+    package init(_ kind: ItemKind) { bits = UInt(kind.rawValue) }
+    init(_ kind: ItemKind, _ item: AnyObject) { bits = Self.address(of: item) | UInt(kind.rawValue) }
+
+    init(_ observer: GRunLoop.Observer, _ activity: GRunLoop.Activity) {
+        // The six activities are the bits 0 to 2 and 5 to 7.
+        let bit = UInt(activity.rawValue.trailingZeroBitCount)
+        bits = Self.address(of: observer) | (Self.firstActivity + (bit < 3 ? bit : bit - 2))
+    }
+
+    static func address(of item: AnyObject) -> UInt { UInt(bitPattern: ObjectIdentifier(item)) }
+
+    /// The kind and the activity in one number, which is below 16.
+    package var code: UInt { bits & 15 }
+    /// Nil if there is no callout.
+    package var kind: ItemKind? {
+        guard code != 0 else { return nil }
+        return ItemKind(rawValue: UInt8(code < Self.firstActivity ? code : Self.firstActivity))
+    }
+    /// The activity that an observer is called for.
+    package var activity: GRunLoop.Activity? {
+        guard code >= Self.firstActivity else { return nil }
+        let index = code - Self.firstActivity
+        return GRunLoop.Activity(rawValue: 1 << (index < 3 ? index : index + 2))
+    }
+    /// The address of the item; 0 if the callout has no item.
+    package var item: UInt { bits & ~15 }
+    /// The item; nil if the callout has none. Valid only during the callout, which keeps the item alive.
+    package var object: AnyObject? {
+        UnsafeRawPointer(bitPattern: item).map { Unmanaged<AnyObject>.fromOpaque($0).takeUnretainedValue() }
+    }
+}
+
+/// What a report says about an item besides its kind. Its text is made after the loop's lock is released, because
+/// making a text allocates memory.
+package enum ItemDetail {
+    case order(Int)
+    /// The interval of a timer; 0 if the timer fires once.
+    case period(Nanoseconds)
+    /// The kind and number of what a descriptor source watches. The kind is a literal.
+    case subject(kind: String, Int32)
+    /// Other words, which are a literal.
+    case words(String)
+
+    /// Returns the detail of an item; nil if there is nothing more to say about it. Allocates no memory.
+    ///
+    /// This function takes no lock. The caller holds the lock of the item's loop, or makes sure that the item is not
+    /// changed meanwhile.
+    static func locked(of item: AnyObject) -> ItemDetail? {
+        switch item {
+        case let source as GRunLoop.Source: .order(source.order)
+        case let timer as GRunLoop.Timer: .period(timer.dates.period)
+        case let source as GRunLoop.DescriptorSource: .subject(kind: source.subject.kind, source.subject.number)
+        case let observer as GRunLoop.Observer: .order(observer.order)
+        default: nil
+        }
+    }
+
+    /// Returns the detail of an item that is about to be called; nil if there is nothing more to say about it. Call it
+    /// without a lock.
+    package static func ofCalled(_ item: AnyObject) -> ItemDetail? {
+        guard let timer = item as? GRunLoop.Timer else { return locked(of: item) }
+        return timer.guardian.withLock { locked(of: timer) }
+    }
+
+    package var text: String {
+        switch self {
+        case .order(let order): "order \(order)"
+        case .period(let period): period == 0 ? "fires once" : "every \(briefSeconds(period)) s"
+        case .subject(let kind, let number): "\(kind) \(number)"
+        case .words(let words): words
+        }
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a loop tells its probe: the one hook for traces, recordings and stall monitors.
+
+import CGRun
+
+/// Learns what a loop does. The target `GRunLoopDiagnostics` has the type that conforms: a loop itself does not know of
+/// traces, recordings and stall monitors.
+///
+/// A loop has a probe from its beginning if the process contains `GRunLoopDiagnostics`, and otherwise none. The probe
+/// is called on the loop's thread. It learns of stages and changes only while loops are traced
+/// (`cgrun_is_tracing()`), and of callouts only while loops are traced or watched (`cgrun_is_inspecting()`).
+package protocol LoopProbe: AnyObject {
+    /// The loop is ready to be used: it is the current loop of its thread.
+    func loopIsReady(_ loop: GRunLoop)
+    /// A stage of a pass begins. The loop's lock is held. Called for ``PassStage/entry`` also while loops are only
+    /// watched.
+    func stageBegins(_ stage: PassStage, of loop: GRunLoop)
+    /// A callout begins. Called without a lock, right before the program's code.
+    ///
+    /// - Parameters:
+    /// - closure: the closure that is called; `.none` if it is not known.
+    /// - due: the deadline of a delayed perform; nil for any other callout.
+    func calloutBegins(_ mark: CalloutMark, _ closure: ClosureSymbol.Words, due: Nanoseconds?, of loop: GRunLoop)
+    /// The stack of runs changes, or a sleep begins or ends. The loop's lock is held.
+    func changes(_ change: LoopChange, of loop: GRunLoop)
+    /// A host is about to poll. The loop's lock is held. Called only while loops are traced or watched.
+    func hostWillPoll(in context: OpaquePointer?, of loop: GRunLoop)
+    /// The loop has another home context, or none any more. The loop's lock is held.
+    func homeContextHasChanged()
+    /// The loop's thread ends. The loop's lock is held.
+    func loopEnds()
+    /// The loop has ended. Called without a lock.
+    func loopHasEnded()
+}
+
+/// A stage of a pass, by its number in traces and pictures.
+package enum PassStage: Int64 {
+    case entry, beforeTimers, beforeSources, blocks, sources, mainQueueCheck, beforeWaiting, wait, afterWaiting
+    case service, exit
+
+    package init(_ activity: GRunLoop.Activity) {
+        switch activity {
+        case .entry: self = .entry
+        case .beforeTimers: self = .beforeTimers
+        case .beforeSources: self = .beforeSources
+        case .beforeWaiting: self = .beforeWaiting
+        case .afterWaiting: self = .afterWaiting
+        default: self = .exit
+        }
+    }
+}
+
+/// A change of a loop that is not a stage of a pass.
+package enum LoopChange {
+    /// A run begins, and is on the stack already.
+    case runBegins
+    /// A run ends, and is still on the stack.
+    case runEnds
+    /// The loop sleeps.
+    case sleeps
+    /// The loop is awake, although the sleep has not ended yet.
+    case wakes
+    /// A poll of a host has ended.
+    case hostHasPolled
+}
+
+// Where nothing is traced or watched, each of these places costs a comparison with a word at a fixed address, and a
+// jump. `scripts/trace-cost` defines GRUN_NO_TRACE to count what these two cost. What follows the jump is not inlined,
+// and has plain arguments, so that it costs the place no registers.
+
+extension GRunLoop {
+    /// Tells that a stage of a pass begins. Call it with the lock held.
+    @inline(__always) func mark(_ stage: PassStage) {
+        #if !GRUN_NO_TRACE
+            if _slowPath(cgrun_is_tracing()) { tellStage(stage) }
+        #endif
+    }
+
+    /// Tells that the stage begins in which observers of this activity are notified. Call it with the lock held.
+    @inline(__always) func mark(_ activity: Activity) {
+        #if !GRUN_NO_TRACE
+            // The beginning of a run is a change for a stall monitor, even if the run calls nothing.
+            if _slowPath(activity == .entry ? cgrun_is_inspecting() : cgrun_is_tracing()) { tellActivity(activity) }
+        #endif
+    }
+
+    /// Tells that the stack of runs changes, or that a sleep begins or ends. Call it with the lock held.
+    @inline(__always) func mark(_ change: LoopChange) {
+        #if !GRUN_NO_TRACE
+            if _slowPath(cgrun_is_tracing()) { tellChange(change) }
+        #endif
+    }
+
+    /// Tells that a callout begins. Call it right before the program's code, without a lock.
+    @inline(__always) func begin(
+        _ mark: @autoclosure () -> CalloutMark, closure: @autoclosure () -> ClosureSymbol.Words = .none,
+        due: @autoclosure () -> Nanoseconds? = nil
+    ) {
+        #if !GRUN_NO_TRACE
+            if _slowPath(cgrun_is_inspecting()) { tellCallout(mark(), closure(), due()) }
+        #endif
+    }
+
+    @inline(never) private func tellStage(_ stage: PassStage) { probe?.stageBegins(stage, of: self) }
+
+    @inline(never) private func tellActivity(_ activity: Activity) {
+        probe?.stageBegins(PassStage(activity), of: self)
+    }
+
+    @inline(never) private func tellChange(_ change: LoopChange) { probe?.changes(change, of: self) }
+
+    @inline(never) private func tellCallout(
+        _ mark: CalloutMark, _ closure: ClosureSymbol.Words, _ due: Nanoseconds?
+    ) {
+        probe?.calloutBegins(mark, closure, due: due, of: self)
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// What another thread, and the probe, can see of a loop.
+
+import CGRun
+
+/// What a loop does at one moment.
+package enum LoopActivity: Equatable {
+    /// The loop sleeps, or no one runs it.
+    case waits
+    /// A callout is under way or about to begin. If two looks find the same values, the callout has not returned in
+    /// between. A callout that begins changes the count, a sleep the mark, and a nested run that ends the frame.
+    case isBusy(count: UInt32, mark: Nanoseconds, frame: UInt)
+    /// The loop's thread has ended.
+    case hasEnded
+
+    /// Stands for the frame while another thread keeps the loop's lock, so that only the count is known. No frame has
+    /// this address.
+    package static let unknownFrame = UInt.max
+}
+
+/// The run that is innermost, and the callout that it is in. Reading it allocates no memory, because the loop's thread
+/// may hold the allocator's lock.
+package struct RunSight {
+    package let callout: CalloutMark
+    package let mode: GRunLoop.Mode
+    package let isHosted: Bool
+    /// How many GLib dispatches were on the stack when the run began.
+    package let depth: Int
+}
+
+/// The details of a callout, read with the loop's lock held. Reading them allocates no memory, because the loop's
+/// thread may hold the allocator's lock. The reading thread would then wait with the loop's lock, and other threads
+/// would wait for it. In a debug build each iteration over a collection allocates memory; only a timer and an idle
+/// queue are looked up without an iteration.
+package struct CalloutDetails {
+    package var label: Labels.Label?
+    /// Whether the item may have a label that could not be read, because another thread kept the lock of the labels.
+    package var isLabelUnknown = false
+    /// Nil if the callout has no item, or if the mode no longer contains it.
+    package var item: ItemDetail?
+    /// How many runs are on the stack.
+    package var depth = 0
+
+    package init(depth: Int = 0) { self.depth = depth }
+}
+
+// MARK: With the lock held, on any thread
+
+extension GRunLoop {
+    /// Returns what the loop does now.
+    ///
+    /// - Parameters:
+    ///   - count: how many callouts and runs have begun.
+    ///   - isHostPolling: whether a host polls; nil if the polls of hosts are not noted.
+    package func activityLocked(count: UInt32, isHostPolling: Bool?) -> LoopActivity {
+        if isDead { return .hasEnded }
+        let frame = innermost.map { UInt(bitPattern: $0.toOpaque()) } ?? 0
+        if sleep.isUnderWay {
+            // Under a host, the sleep begins in the hub's prepare function. GLib may then dispatch another source
+            // without checking the hub, so the loop is busy although the sleep has not ended.
+            guard isHostInControl, isHostPolling == false else { return .waits }
+            return .isBusy(count: count, mark: 0, frame: frame)
+        }
+        if frame == 0, isHostPolling != false { return .waits }
+        return .isBusy(count: count, mark: frame == 0 ? 0 : sleep.mark(), frame: frame)
+    }
+
+    /// The innermost run; nil if no run is on the stack.
+    package var runSightLocked: RunSight? {
+        guard let frame else { return nil }
+        return RunSight(
+            callout: CalloutMark(bits: frame.callout.load(ordering: .relaxed)), mode: frame.mode.name,
+            isHosted: frame.run.isHosted, depth: frame.depth)
+    }
+
+    /// The details of the callout that the loop is in. Call it while the loop is busy.
+    package var calloutDetailsLocked: CalloutDetails {
+        guard let frame else { return CalloutDetails() }
+        var details = CalloutDetails(depth: runCountLocked)
+        let mark = CalloutMark(bits: frame.callout.load(ordering: .relaxed))
+        guard let item = itemLocked(mark, in: frame) else { return details }
+        switch Labels.withoutAllocation(of: item) {
+        case .label(let label): details.label = label
+        case .none: break
+        case .unknown: details.isLabelUnknown = true
+        }
+        details.item =
+            switch mark.kind {
+            case .idleWork: .words("an idle queue")
+            case .port: .words("a port")
+            default: ItemDetail.locked(of: item)
+            }
+        return details
+    }
+
+    /// Looks up the item of a callout in its mode, because the item may have been released already. The caller drops
+    /// the item before it unlocks. Otherwise this thread could release the last reference.
+    private func itemLocked(_ mark: CalloutMark, in frame: Frame) -> AnyObject? {
+        let mode = frame.mode
+        func isIt(_ item: AnyObject) -> Bool { CalloutMark.address(of: item) == mark.item }
+        // The frame may know the next item already, while a closure of the marked one is still being released. This
+        // function is not generic: in a debug build, the first call of a generic function takes memory for metadata.
+        func marked(_ item: AnyObject?) -> AnyObject? {
+            if let item, isIt(item) { item } else { nil }
+        }
+        return switch mark.kind {
+        case nil, .wakeUp, .block, .mainQueue, .context: nil
+        case .idleWork: marked(frame.called.idleQueue?.takeUnretainedValue())
+        case .source: mode.sources.values.first { isIt($0.source) }?.source
+        case .timer: marked(frame.called.timer?.takeUnretainedValue())
+        case .descriptor: mode.descriptors.first(where: isIt)
+        case .port: mode.ports.first(where: isIt)
+        case .observer: mode.observers.first(where: isIt)
+        }
+    }
+
+    /// The context in which a host drives the loop; nil if there is none.
+    package var homeContextLocked: OpaquePointer? { home?.context }
+
+    /// Forgets which callouts are under way, because those that began while no one watched are not known.
+    package func forgetCalloutsLocked() {
+        for frame in framesLocked { frame.callout.store(0, ordering: .relaxed) }
+    }
+
+    /// Ends a sleep that is under way, so that it begins again. Send the wake-up without the lock.
+    package func interruptSleepLocked() -> Kick? { sleep.kick(self) }
+}
+
+// MARK: On the loop's thread
+
+extension GRunLoop {
+    /// Notes the callout that begins, for threads that look at the loop. Code that calls out always has a frame.
+    package func noteCallout(_ mark: CalloutMark) {
+        innermost.unsafelyUnwrapped._withUnsafeGuaranteedRef { $0.callout.store(mark.bits, ordering: .relaxed) }
+    }
+
+    /// Prepares what threads that look at the loop see of a run that begins. Call it with the lock held.
+    ///
+    /// The frame may be left over from an earlier run, so the frame's last callout is cleared. A run of ours also ends
+    /// the host's sleep, because GLib may have left out the hub's check function.
+    package func noteRunBeginsLocked() {
+        guard let frame else { return }
+        frame.callout.store(0, ordering: .relaxed)
+        if !frame.run.isHosted { sleep.end() }
+    }
+
+    /// The mode of the innermost run. If no run is on the stack, the mode in which a host would serve the loop.
+    package var servedMode: ModeState { frame?.mode ?? host.ambientMode }
+    /// The address of the mode of the innermost run; nil if no run is on the stack.
+    package var currentModeAddress: UnsafeRawPointer? {
+        innermost?._withUnsafeGuaranteedRef { UnsafeRawPointer($0.modeReference.toOpaque()) }
+    }
+
+    /// The thread that has ended the sleep that is under way, or the last one, and when. Nil if it is not known, or was
+    /// returned before. Call it with the lock held.
+    package func takeWakerLocked() -> (thread: Int32, time: Nanoseconds)? {
+        sleep.takeKicker().map { ($0.thread, $0.time) }
+    }
+    package var isAsleepLocked: Bool { sleep.isUnderWay }
+
+    /// Returns the deadline of a callout on the real clock; nil if it has none. `due` is the deadline of a delayed
+    /// perform. In virtual time the result is nil if the callout is not late.
+    package func calloutDeadline(of mark: CalloutMark, due: Nanoseconds?) -> Nanoseconds? {
+        guard let deadline = due ?? timerDeadline(mark) else { return nil }
+        guard let virtualTime else { return deadline }
+        let late = virtualTime.now.subtractingSaturating(deadline)
+        return late > 0 ? Nanoseconds.now().subtractingSaturating(late) : nil
+    }
+
+    private func timerDeadline(_ mark: CalloutMark) -> Nanoseconds? {
+        guard mark.kind == .timer, let object = mark.object else { return nil }
+        let timer = unsafeDowncast(object, to: Timer.self)
+        return timer.guardian.withLock { timer.dates.deadline }
+    }
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// The probe of a loop: what the loop's thread does while the loop is traced, recorded or watched.
+
+import CGRun
+import CGRunDiagnostics
+import GRunLoop
+
+/// Passes on what a loop does: to its trace, to its recorder, and by its beat to the threads that watch it.
+final class LoopDiagnostics: LoopProbe {
+    /// What the loop's thread does now, for stall monitors and recorders.
+    let beat: UnsafeMutablePointer<cgrun_beat> = cgrun_beat_new()
+
+    // MARK: The loop's thread only
+
+    private(set) var tracer: GRunLoop.Trace?
+    /// Set while the process is recorded.
+    private(set) var recorder: Recorder?
+
+    // MARK: Guarded by the loop's lock
+
+    /// How many stall monitors watch the loop. While one does, or while the process is recorded, `beatSource` notes
+    /// when the host polls.
+    private(set) var watchers = 0
+    private var beatSource: BeatSource?
+
+    deinit {
+        cgrun_beat_unref(beat)
+    }
+
+    // MARK: What the loop tells
+
+    func loopIsReady(_ loop: GRunLoop) { Environment.startDiagnostics(of: loop) }
+
+    func stageBegins(_ stage: PassStage, of loop: GRunLoop) {
+        if case .entry = stage { runBeginsLocked(on: loop) }
+        guard cgrun_is_tracing() else { return }
+        if let tracer { tracer.record(.stage(GRunLoop.Trace.Stage(stage)), of: loop) }
+        record(CGRUN_RECORD_STAGE, stage.rawValue, of: loop)
+    }
+
+    /// The beginning of a run is a change for a stall monitor.
+    private func runBeginsLocked(on loop: GRunLoop) {
+        _ = cgrun_beat_begin(beat)
+        loop.noteRunBeginsLocked()
+    }
+
+    func calloutBegins(_ mark: CalloutMark, _ closure: ClosureSymbol.Words, due: Nanoseconds?, of loop: GRunLoop) {
+        let wants = cgrun_beat_begin(beat)
+        loop.noteCallout(mark)
+        if wants != 0 { cgrun_beat_answer(beat) }
+        guard cgrun_is_tracing() else { return }
+        if let tracer, let callout = GRunLoop.Trace.Callout(mark) {
+            tracer.record(.callout(callout, activity: mark.activity), of: loop)
+        }
+        record(mark, closure, due: due, of: loop)
+    }
+
+    func changes(_ change: LoopChange, of loop: GRunLoop) {
+        switch change {
+        case .runBegins:
+            activeRecorder(of: loop)?.setDepth(loop.runCountLocked)
+            record(CGRUN_RECORD_ENTER, driverLocked(of: loop), of: loop)
+        case .runEnds:
+            record(CGRUN_RECORD_LEAVE, driverLocked(of: loop), of: loop)
+            activeRecorder(of: loop)?.setDepth(loop.runCountLocked - 1)
+        case .sleeps: record(CGRUN_RECORD_SLEEP, of: loop)
+        case .wakes where loop.isAsleepLocked:
+            record(CGRUN_RECORD_AWAKE, of: loop)
+            recordWakerLocked(of: loop)
+        case .hostHasPolled: if loop.isCurrent { recordWakerLocked(of: loop) }
+        case .wakes: break
+        }
+    }
+
+    /// Has GLib report when the host's polls begin and end, as long as the loop is watched or recorded. A loop that
+    /// drives itself pays nothing for these reports.
+    func hostWillPoll(in context: OpaquePointer?, of loop: GRunLoop) {
+        guard recordsHost(of: loop) || watchers > 0 else { return homeContextHasChanged() }
+        guard beatSource == nil, let context else { return }
+        beatSource = BeatSource(of: beat, in: context)
+        // GLib no longer prepares the new source before the poll that follows, so this poll is noted here.
+        cgrun_beat_note_poll(beat)
+    }
+
+    /// Ends the reports of the host's polls.
+    func homeContextHasChanged() { beatSource.take()?.close() }
+
+    func loopEnds() {
+        if watchers > 0 { cgrun_beat_nudge(beat) }
+    }
+
+    func loopHasEnded() {
+        endTracing()
+        dropRecorder()
+    }
+
+    // MARK: The trace
+
+    func begin(_ trace: GRunLoop.Trace) {
+        let former = tracer
+        if former == nil { Recording.count(1) }
+        tracer = trace
+        // Released after the access: the events may hold the last reference to an item, whose deinit is user code.
+        withExtendedLifetime(former) {}
+    }
+
+    func endTracing() {
+        let former = tracer
+        if former != nil { Recording.count(-1) }
+        tracer = nil
+        withExtendedLifetime(former) {}
+    }
+
+    // MARK: Stall monitors
+
+    /// Adds a watcher. Call it with the loop's lock held. A sleep that is under way begins again, so that a host's
+    /// polls count as beats.
+    func beginWatchLocked(_ loop: GRunLoop) -> Kick? {
+        // Callouts that began while no one watched are not known.
+        if watchers == 0 { loop.forgetCalloutsLocked() }
+        watchers += 1
+        cgrun_count_inspecting(1)
+        return loop.interruptSleepLocked()
+    }
+
+    /// Removes a watcher. Call it with the loop's lock held.
+    func endWatchLocked() {
+        watchers -= 1
+        cgrun_count_inspecting(-1)
+        if watchers == 0 { homeContextHasChanged() }
+    }
+
+    /// Whether a host polls now; nil if its polls are not noted. Read it with the loop's lock held.
+    var isHostPollingLocked: Bool? { beatSource == nil ? nil : cgrun_beat_host_polls(beat) }
+
+    // MARK: The recorder
+
+    /// Records a callout. It is called without a lock, right before the program's code.
+    private func record(
+        _ mark: CalloutMark, _ closure: ClosureSymbol.Words, due: Nanoseconds?, of loop: GRunLoop
+    ) {
+        // A recording identifies idle work by its code, because the closures of a queue have little in common.
+        let mark = mark.kind == .idleWork ? CalloutMark(.idleWork) : mark
+        // An item is identified by its address, so its code is not needed.
+        let key = Recorder.key(mark, code: mark.item == 0 ? ClosureSymbol.called(by: closure) : 0)
+        let deadline = loop.calloutDeadline(of: mark, due: due) ?? 0
+        if let ring = beat.pointee.ring {
+            let item = cgrun_ring_item(ring, Recording.number, key, Labels.version)
+            if item != 0, put(CGRUN_RECORD_CALLOUT, item, deadline, in: ring, of: loop) { return }
+        }
+        // The number of an item belongs to one recording, and another one may have begun meanwhile.
+        guard let recorder = activeRecorder(of: loop) else { return }
+        var item = cgrun_ring_item(recorder.ring, Recording.number, key, Labels.version)
+        if item == 0 { item = recorder.number(of: mark, key, code: ClosureSymbol.called(by: closure)) }
+        recorder.put(CGRUN_RECORD_CALLOUT, item, deadline, in: loop.servedMode)
+    }
+
+    private func recordWakerLocked(of loop: GRunLoop) {
+        guard let waker = loop.takeWakerLocked() else { return }
+        record(CGRUN_RECORD_WOKEN, waker.time, thread: UInt32(bitPattern: waker.thread), of: loop)
+    }
+
+    private func driverLocked(of loop: GRunLoop) -> Int64 {
+        guard let run = loop.runSightLocked else { return 0 }
+        let own = run.depth > 0 ? CGRUN_DRIVER_LOOP_IN_HOST : CGRUN_DRIVER_LOOP
+        return Int64((run.isHosted ? CGRUN_DRIVER_HOST : own).rawValue)
+    }
+
+    /// Adds a record that is not about an item.
+    ///
+    /// - Parameter thread: the thread that has woken the loop.
+    @inline(__always) private func record(
+        _ kind: cgrun_record_kind, _ extra: Int64 = 0, thread: UInt32 = 0, of loop: GRunLoop
+    ) {
+        if let ring = beat.pointee.ring, put(kind, thread, extra, in: ring, of: loop) { return }
+        recordElsewhere(kind, extra, thread: thread, of: loop)
+    }
+
+    @inline(never) private func recordElsewhere(
+        _ kind: cgrun_record_kind, _ extra: Int64, thread: UInt32, of loop: GRunLoop
+    ) {
+        activeRecorder(of: loop)?.put(kind, thread, extra, in: loop.servedMode)
+    }
+
+    /// Returns false if the mode has changed, or if another recording is under way.
+    private func put(
+        _ kind: cgrun_record_kind, _ item: UInt32, _ extra: Int64, in ring: OpaquePointer, of loop: GRunLoop
+    ) -> Bool {
+        cgrun_ring_put_in(ring, Recording.number, loop.currentModeAddress, kind, item, extra)
+    }
+
+    /// The loop's recorder in the recording that is under way; nil if nothing is recorded.
+    private func activeRecorder(of loop: GRunLoop) -> Recorder? {
+        if let recorder, recorder.isCurrent { return recorder }
+        return changeRecorder(of: loop)
+    }
+
+    @inline(never) private func changeRecorder(of loop: GRunLoop) -> Recorder? {
+        guard recorder != nil || Recording.isUnderWay else { return nil }
+        dropRecorder()
+        guard !loop.isDead, let made = Recording.makeRecorder(of: loop) else { return nil }
+        made.setDepth(loop.runCountLocked)
+        recorder = made
+        // Only a host's polls on this thread are recorded, so the beat must know the thread.
+        cgrun_beat_want(beat, UInt32(CGRUN_BEAT_UNKNOWN))
+        cgrun_beat_answer(beat)
+        beat.pointee.ring = made.ring
+        // Keeps recording switched on until the recorder is dropped, so that the loop notices the end of the recording.
+        Recording.count(1)
+        return made
+    }
+
+    /// Ends the loop's recorder. Called when the recording is over or the loop ends.
+    private func dropRecorder() {
+        guard let recorder else { return }
+        recorder.end(at: .now())
+        Recording.count(-1)
+        beat.pointee.ring = nil
+        self.recorder = nil
+    }
+
+    /// Returns whether the polls of a host are recorded, and notes that a host drives the loop. Called on a thread that
+    /// iterates the home context.
+    private func recordsHost(of loop: GRunLoop) -> Bool {
+        guard loop.isCurrent, let recorder = activeRecorder(of: loop) else { return false }
+        recorder.noteHost()
+        return true
+    }
+}
+
+extension GRunLoop {
+    /// The loop's diagnostics, which it has from its beginning. Only a loop that was made before the library was loaded
+    /// has none, and is told nothing.
+    var diagnostics: LoopDiagnostics {
+        guard let known = probe else { return LoopDiagnostics() }
+        return unsafeDowncast(known, to: LoopDiagnostics.self)
+    }
+}
+
+/// Makes the probe of a new loop. `beat.c` sets this function as the hook when the program is loaded.
+@_cdecl("cgrun_make_probe")
+func makeProbe(_ probe: UnsafeMutableRawPointer) {
+    probe.assumingMemoryBound(to: (any LoopProbe)?.self).pointee = LoopDiagnostics()
+}

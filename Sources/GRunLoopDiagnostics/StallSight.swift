@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stall watcher reads of a loop, from another thread.
+
+import CGRun
+import CGRunDiagnostics
+import GRunLoop
+
+/// The callout that a loop is in, with its mode and its driver. Reading it allocates no memory, because the stalled
+/// thread may hold the allocator's lock.
+struct StallSight {
+    let callout: GRunLoop.StallReport.Callout
+    let mode: GRunLoop.Mode?
+    let driver: GRunLoop.StallReport.Driver
+    /// How many GLib dispatches may be on the stack. If there are more, a foreign loop runs inside the callout.
+    let deepest: Int
+    /// The home context, whose iterations count as beats.
+    let home: OpaquePointer?
+
+    /// Whether a callback of the host has stalled. A foreign loop may have called it inside a callout of ours. `depth`
+    /// is the number of GLib dispatches on the stack, or 0 if it is not known.
+    func isHosts(depth: Int) -> Bool { callout == .host || depth > deepest }
+
+    /// What is seen of a loop while another thread keeps its lock.
+    static var unknown: Self { Self(callout: .unknown, mode: nil, driver: .loop, deepest: .max, home: nil) }
+}
+
+/// The answer of the stalled thread: its stack, and what GLib dispatches there.
+struct StallSample {
+    let stack: Stack
+    /// The name of the GSource that GLib dispatches; nil if GLib dispatches none that has a name.
+    let source: String?
+    /// How many GLib dispatches are on the thread's stack.
+    let depth: Int
+
+    init(_ sample: cgrun_sample) {
+        var sample = sample
+        let frames = withUnsafeBytes(of: &sample.frames) { Array($0.bindMemory(to: UInt.self)) }
+        stack = Stack(Array(frames.prefix(Int(sample.frame_count))))
+        let name = withUnsafeBytes(of: &sample.source) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        source = name.isEmpty ? nil : name
+        depth = Int(sample.depth)
+    }
+}
+
+extension GRunLoop {
+    /// What the loop does now. Call it with the lock held.
+    var activityLocked: LoopActivity {
+        let diagnostics = diagnostics
+        return activityLocked(
+            count: cgrun_beat_count(diagnostics.beat), isHostPolling: diagnostics.isHostPollingLocked)
+    }
+
+    /// The callout that the loop is in. Call it with the lock held, while the loop is busy.
+    var stallSightLocked: StallSight {
+        guard let run = runSightLocked else {
+            return StallSight(callout: .host, mode: nil, driver: .host, deepest: .max, home: homeContextLocked)
+        }
+        return StallSight(
+            callout: .init(run.callout), mode: run.mode, driver: run.isHosted ? .host : .loop,
+            deepest: run.depth + (run.callout.kind == .context ? 1 : 0), home: homeContextLocked)
+    }
+}
+
+extension GRunLoop.StallReport.Callout {
+    init(_ mark: CalloutMark) {
+        switch mark.kind {
+        case nil, .wakeUp: self = .unknown
+        case .block: self = .block
+        case .source: self = .source
+        case .timer: self = .timer
+        case .descriptor: self = .descriptor
+        case .mainQueue: self = .mainQueue
+        case .context: self = .context
+        case .idleWork: self = .idleWork
+        case .port: self = .port
+        case .observer:
+            // Not `map`: in a debug build, the first call of a generic function takes memory for metadata.
+            if let activity = mark.activity { self = .observer(activity) } else { self = .unknown }
+        }
+    }
+}
