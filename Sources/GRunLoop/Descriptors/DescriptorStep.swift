@@ -115,7 +115,7 @@ extension GRunLoop {
         let error = mode.descriptors.rebuild()
         // The other events of the batch are of watches that do not exist any more. The new epoll reports them again.
         batch.discard()
-        hostPoll.forgetEpoll(of: mode)
+        host.poll.forgetEpoll(of: mode)
         lock.unlock()
         // In a sandbox no number is lost. The event may be of a removed source whose watch the kernel has refused to
         // end.

@@ -34,8 +34,8 @@ extension GRunLoop {
         Contexts.retain(former.context)
         host.detachedFrom = former.context
         for mode in modes.values { mode.contextsVersion += 1 }
-        let descriptors = hostPoll.close()
-        let carried = hostPoll.carried.removeAll()
+        let descriptors = host.poll.close()
+        let carried = host.poll.carried.removeAll()
         lock.unlock()
         defer { withExtendedLifetime(carried) {} }
         // The hub leaves its context before its descriptors are closed, because GLib must not poll a number that
@@ -54,7 +54,7 @@ extension GRunLoop {
     public func attach() {
         guard !refuses("attach"), requireOwnThread("attach") else { return }
         lock.withLock {
-            guard let context = host.detachedFrom, !hostPoll.isAbandoned else { return }
+            guard let context = host.detachedFrom, !host.poll.isAbandoned else { return }
             home = ServedContext(context, carrying: self)
             host.detachedFrom = nil
             pendingPasses.add(.pass)

@@ -37,14 +37,14 @@ extension GRunLoop {
 
     /// The contexts of the run that are ready now. Does not wait. The lock is held before and after.
     func readyContextsLocked(_ frame: Frame) -> [ServedContext] {
-        let hasContexts = frame.run.isHosted ? !hostPoll.carried.isEmpty : !frame.contexts.list.isEmpty
+        let hasContexts = frame.run.isHosted ? !host.poll.carried.isEmpty : !frame.contexts.list.isEmpty
         return hasContexts ? pollLocked(frame, own: OwnDescriptors()).readyContexts : []
     }
 
     /// Polls the contexts of the run and the `own` descriptors without waiting. The lock is held before and after, and
     /// released meanwhile.
     func pollLocked(_ frame: Frame, own: OwnDescriptors) -> PollResult {
-        let carried = frame.run.isHosted ? hostPoll.carried.served : nil
+        let carried = frame.run.isHosted ? host.poll.carried.served : nil
         lock.unlock()
         defer { lock.lock() }
         return if let carried {

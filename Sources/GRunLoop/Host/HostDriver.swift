@@ -16,7 +16,7 @@ extension GRunLoop {
     /// because the READY flag may be left over from an earlier iteration.
     func serveHost() {
         guard let frame = beginDispatch() else { return }
-        let wasPending = hostRun.stage.isPending
+        let wasPending = host.run.stage.isPending
         endHostWaitLocked()  // 9
         // The tail belongs to the mode of its head. The ambient mode may have changed since, or a foreign loop in an
         // observer may have made passes.
@@ -29,7 +29,7 @@ extension GRunLoop {
     private func runPendingTailLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let found = Found(
             contexts: readyContextsLocked(frame),
-            item: nextItemLocked(hostRun, mode, polled: host.polled.take(), now: timeForTimersLocked(mode)))
+            item: nextItemLocked(host.run, mode, polled: host.polled.take(), now: timeForTimersLocked(mode)))
         // The loop has nothing to do: another source woke the host, or the READY flag is stale. The tail stays pending.
         if found.isEmpty, !hasLeftoversLocked(mode) {
             leaveWaitToHostLocked(mode, isAnnounced: false)
@@ -52,10 +52,10 @@ extension GRunLoop {
         let mode = frame.mode
         if !isStale, isTailPendingLocked(in: mode) {
             let wasTold = isWaitAnnounced
-            hostRun.stage.beginAnnouncing()
+            host.run.stage.beginAnnouncing()
             if wasTold { runHostedIdleWorkLocked(frame, mode) } else { notifyLocked(.beforeWaiting, mode) }  // 7
-            restoreWakeUpLocked(hostRun)
-            hostRun.stage.endNotice()
+            restoreWakeUpLocked(host.run)
+            host.run.stage.endNotice()
             if !wasTold { endAnnouncingLocked(mode) }
         } else {
             runHostedPassesLocked(frame)
@@ -65,18 +65,18 @@ extension GRunLoop {
 
     /// Makes whole passes until one of them has nothing to do, or the slice is used up.
     private func runHostedPassesLocked(_ frame: Frame) {
-        while !hostRun.scheduler.isHostsTurn {
+        while !host.run.scheduler.isHostsTurn {
             frame.move(to: host.ambient)
             pendingPasses.clear(.pass)
             let end = host.ambient._withUnsafeGuaranteedRef { runPassLocked(frame, $0) }
             guard end == .waits else { continue }
             // From now on, beforeWaiting may follow this head, until the host dispatches a foreign source.
-            if let hub = hostPoll.hub { cgrun_hub_note_head(hub) }
+            if let hub = host.poll.hub { cgrun_hub_note_head(hub) }
             return
         }
         pendingPasses.add(.pass)
-        hostRun.scheduler.endRow()
-        if let hub = hostPoll.hub { cgrun_hub_yield(hub, Self.yieldedIterations, Int(sliceLength) / 1000) }
+        host.run.scheduler.endRow()
+        if let hub = host.poll.hub { cgrun_hub_yield(hub, Self.yieldedIterations, Int(sliceLength) / 1000) }
     }
 
     /// Whether the host's next pass would begin in the same state. It would not if a callout has changed the ambient
@@ -91,28 +91,28 @@ extension GRunLoop {
     ///
     /// - Parameter isAnnounced: whether beforeWaiting was sent.
     func leaveWaitToHostLocked(_ mode: ModeState, isAnnounced: Bool) {
-        hostRun.stage.wait()
+        host.run.stage.wait()
         host.waitMode = .passUnretained(mode)
         if isAnnounced { noteAnnouncedLocked(mode) }
     }
 
     /// Whether the head of the last pass has found nothing to do in this mode, and its tail has not run yet.
     private func isTailPendingLocked(in mode: ModeState) -> Bool {
-        hostRun.stage.isPending && host.waitMode === mode
+        host.run.stage.isPending && host.waitMode === mode
     }
 
     /// Called after ``hostIsIdle(isStale:)`` has sent beforeWaiting. An observer may have iterated the host's context
     /// itself. The sources that were dispatched there are part of the callout, so no further head comes before the
     /// sleep.
     private func endAnnouncingLocked(_ mode: ModeState) {
-        if let hub = hostPoll.hub { cgrun_hub_note_head(hub) }
+        if let hub = host.poll.hub { cgrun_hub_note_head(hub) }
         noteAnnouncedLocked(mode)
     }
 
     /// Notes that beforeWaiting was sent, so that afterWaiting follows. A loop without a hub has left its context, and
     /// sends no afterWaiting.
     private func noteAnnouncedLocked(_ mode: ModeState) {
-        if hostPoll.hub != nil { host.noteAnnounced(mode) }
+        if host.poll.hub != nil { host.noteAnnounced(mode) }
     }
 
     /// Whether the host may sleep: beforeWaiting was sent, and the ambient mode has no idle work. Call it without the
@@ -129,7 +129,7 @@ extension GRunLoop {
     /// foreign source, before the loop does anything else. A pending tail stays pending.
     func endHostWaitLocked() {
         guard let told = host.takeAnnounced() else { return }
-        if let hub = hostPoll.hub { cgrun_hub_note_wait_ended(hub) }
+        if let hub = host.poll.hub { cgrun_hub_note_wait_ended(hub) }
         // As after any wait, wake-ups do not count now: another pass comes before the next wait anyway (item 70).
         frame?.run.stage.beginWaking()
         notifyLocked(.afterWaiting, told.mode)
@@ -141,14 +141,14 @@ extension GRunLoop {
     /// frame keeps the observers that are called.
     func endHostWaitBeforeRunLocked() {
         withHostFrameLocked { _ in endHostWaitLocked() }
-        hostRun.stage.endNotice()
+        host.run.stage.endNotice()
     }
 
     /// Whether this pass leaves it to the host's poll to ask the kernel. It does if nothing in memory is ready, and no
     /// observer is notified of the wait. After a descriptor's event, or after the main queue, the loop asks the kernel
     /// itself.
     func leavesLookToHostLocked(_ run: Run, _ mode: ModeState, _ polled: HostState.Polled?) -> Bool {
-        if polled?.descriptors == true || hostPoll.shortage != .none { return false }
+        if polled?.descriptors == true || host.poll.shortage != .none { return false }
         return run.scheduler.served == .other && itemChooser == nil && !mode.areWaitsObserved
             && readyLocked(in: mode).isEmpty
     }
@@ -171,34 +171,34 @@ extension GRunLoop {
         sleep.end()
         pendingPasses.takeFromHost()
         batch.discard()
-        hostRun.scheduler.beginDispatch()
+        host.run.scheduler.beginDispatch()
         let frame = pushHostFrameLocked()
-        if hostRun.stage == .outside { enterHostedLocked(frame) }
+        if host.run.stage == .outside { enterHostedLocked(frame) }
         return frame
     }
 
     /// Begins the host's endless run, and sends entry.
     private func enterHostedLocked(_ frame: Frame) {
-        hostRun.stage.beginHead()
+        host.run.stage.beginHead()
         notifyLocked(.entry, frame.mode)  // 1
     }
 
     /// Ends a dispatch of the host, and releases the lock.
     private func endDispatch(_ frame: Frame) {
-        hostRun.scheduler.endDispatch()
+        host.run.scheduler.endDispatch()
         // If the slice has cut the pass, the next dispatch begins with the head of another pass.
-        if hostRun.stage.isInPass { hostRun.stage.suspend() }
+        if host.run.stage.isInPass { host.run.stage.suspend() }
         batch.discard()
-        if !hostPoll.gone.isEmpty {
-            frame.kept.keep(all: hostPoll.gone)
-            hostPoll.gone.removeAll()
+        if !host.poll.gone.isEmpty {
+            frame.kept.keep(all: host.poll.gone)
+            host.poll.gone.removeAll()
         }
         if frame.isOutermost { pendingPasses.handToHost() }
         popHostFrame(frame)
     }
 
     private func pushHostFrameLocked() -> Frame {
-        let frame = spareHostFrame.take() ?? Frame(of: hostRun, in: defaultMode)
+        let frame = host.spareFrame.take() ?? Frame(of: host.run, in: defaultMode)
         frame.begin(host.ambient, above: innermost)
         pushLocked(frame)
         return frame
@@ -209,7 +209,7 @@ extension GRunLoop {
         popLocked(frame)
         lock.unlock()
         frame.kept.drop()
-        if spareHostFrame == nil { spareHostFrame = frame }
+        if host.spareFrame == nil { host.spareFrame = frame }
     }
 
     /// Calls `body`, which calls observers or blocks of the host's run, with a frame of that run. Used outside a
@@ -227,19 +227,19 @@ extension GRunLoop {
     /// - Parameter finishesPass: whether the blocks of the last pass run, as at the end of any run. They do not if the
     ///   thread has ended (item 9).
     func endHostedRunLocked(finishesPass: Bool) {
-        guard hostRun.stage != .outside else { return }
+        guard host.run.stage != .outside else { return }
         let mode = host.ambientMode
         let isPending = isTailPendingLocked(in: mode)
         withHostFrameLocked { frame in
             endHostWaitLocked()
             // Wake-ups do not count from here on, as in the tail of any run's last pass, because no sleep follows.
-            hostRun.stage.beginTail()
+            host.run.stage.beginTail()
             if finishesPass, isPending { runBlocksLocked(frame, mode) }
             notifyLocked(.exit, mode)
         }
         // These blocks may have used up the slice outside a dispatch. Without this, the first dispatch of the next run
         // would leave its turn to the host.
-        hostRun.scheduler.endDispatch()
-        hostRun.stage.leave()
+        host.run.scheduler.endDispatch()
+        host.run.stage.leave()
     }
 }

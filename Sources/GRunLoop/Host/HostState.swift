@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a host's endless run, beyond the state that every run has.
+// Everything that a loop knows of a host.
 
-/// The state of a host's endless run: its ambient modes, its wait, and what its poll has found. Guarded by the loop's
-/// lock.
+/// Everything that a loop knows of the host that drives it, or may: the host's endless run, the ambient modes, the
+/// host's poll, and what the poll has found. Guarded by the loop's lock.
 struct HostState {
+    /// The endless run that a host drives, as long as the loop is attached.
+    let run = Run(isHosted: true)
+    /// A frame for the next dispatch, which need not allocate one. The loop's thread only.
+    var spareFrame: Frame?
+    /// What the host's poll watches for the loop.
+    var poll = HostPoll()
     /// The modes that were pushed as the ambient mode, the current one last. No mode is retained here, because modes
     /// live as long as their loop.
     private(set) var pushed: [(token: GRunLoop.PushedMode, mode: Unmanaged<ModeState>)] = []

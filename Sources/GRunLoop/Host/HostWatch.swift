@@ -30,7 +30,7 @@ extension GRunLoop {
     ///   - watched: receives a bit for each of the hub's records that the poll watches.
     func prepareForHost(isStale: Bool, _ watched: inout UInt32) -> Bool {
         lock.withLock {
-            guard !isDead, let hub = hostPoll.hub else { return false }
+            guard !isDead, let hub = host.poll.hub else { return false }
             forgetLostMainQueueLocked()
             host.polled = nil
             if !isHostInControl { suspendPassLocked() }
@@ -40,12 +40,12 @@ extension GRunLoop {
                 // change.
                 let isObserved = mode.areWaitsObserved
                 cgrun_hub_set_sentinels(hub, isObserved || isWaitAnnounced || owesFirstPassLocked(mode))
-                if !hostPoll.carried.isCurrent(ObjectIdentifier(mode), mode.contextsVersion) { carryLocked(mode, hub) }
+                if !host.poll.carried.isCurrent(ObjectIdentifier(mode), mode.contextsVersion) { carryLocked(mode, hub) }
                 if hasWorkLocked(mode) { return true }
                 if isStale, isWaitAnnounced || hasLeftoversLocked(mode) { return true }
                 let wakeUpTime = mode.heap.wakeUpTime()
                 watched = watchLocked(mode, until: wakeUpTime, hub)
-                if hostPoll.shortage.needsDispatch || mustExplainStrandedLocked(mode) { return true }
+                if host.poll.shortage.needsDispatch || mustExplainStrandedLocked(mode) { return true }
                 // The write that was sent to end the last sleep may arrive in this sleep, and interrupt it.
                 if sleep.takeKicked() { host.isRearmed = true }
                 sleep.begin(in: mode, wokenBy: .context(Contexts.of(hub)), until: wakeUpTime)
@@ -58,7 +58,7 @@ extension GRunLoop {
     /// held.
     private func carryLocked(_ mode: ModeState, _ hub: UnsafeMutablePointer<GSource>) {
         let wanted = contextsLocked(of: mode).filter { $0.hub != hub }
-        hostPoll.gone += hostPoll.carried.update(
+        host.poll.gone += host.poll.carried.update(
             to: wanted, of: ObjectIdentifier(mode), version: mode.contextsVersion, into: hub)
     }
 
@@ -75,30 +75,30 @@ extension GRunLoop {
             // True if the sleep was interrupted only to begin again with another deadline or descriptor (items 76 and
             // 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed
-            if wasRearmed, let hub = hostPoll.hub { cgrun_hub_note_interrupted(hub) }
+            if wasRearmed, let hub = host.poll.hub { cgrun_hub_note_interrupted(hub) }
             // Without observers of the waits, nobody knows whether this was a sleep, so `isRearmed` is cleared.
             if hasSlept || !isWaitAnnounced { host.isRearmed = false }
             sleep.end()
-            if found & Record.timer.bit != 0 { hostPoll.noteExpired() }
+            if found & Record.timer.bit != 0 { host.poll.noteExpired() }
             // If the host cannot watch the descriptors, the dispatch asks the kernel for them.
             host.polled = .init(
-                descriptors: hostPoll.shortage != .none || found & Record.descriptors.bit != 0,
+                descriptors: host.poll.shortage != .none || found & Record.descriptors.bit != 0,
                 mainQueue: found & Record.mainQueue.bit != 0)
             if found & ~Record.timer.bit != 0 {
-                if found & UInt32(CGRUN_HUB_CLOSED) != 0 { hostPoll.noteClosed() }
+                if found & UInt32(CGRUN_HUB_CLOSED) != 0 { host.poll.noteClosed() }
                 return true
             }
             if host.ambient._withUnsafeGuaranteedRef({ hasWorkLocked($0) }) { return true }
             // The loop has nothing to do, so its next item begins a new row.
-            hostRun.scheduler.endRow()
+            host.run.scheduler.endRow()
             return hasSlept && !wasRearmed
         }
     }
 
     /// Logs what `prepare` has found to be wrong. The lock is held before and after, and released while it logs.
     func explainToHostLocked() {
-        if case .loss(let call, let errno) = hostPoll.shortage { loseDescriptorsLocked(call.rawValue, errno) }
-        let shortage = hostPoll.takeShortage()
+        if case .loss(let call, let errno) = host.poll.shortage { loseDescriptorsLocked(call.rawValue, errno) }
+        let shortage = host.poll.takeShortage()
         let isStranded = host.ambient._withUnsafeGuaranteedRef(mustExplainStrandedLocked)
         guard shortage != nil || isStranded else { return }
         lock.unlock()
@@ -130,12 +130,12 @@ extension GRunLoop {
     }
 
     private func hasWorkLocked(_ mode: ModeState) -> Bool {
-        if pendingPasses.contains(.hostWakeUp) || !hostPoll.gone.isEmpty { return true }
+        if pendingPasses.contains(.hostWakeUp) || !host.poll.gone.isEmpty { return true }
         // The first pass, which only observers need, is not urgent: see owesFirstPassLocked(_:).
-        if pendingPasses.contains(.pass), hostRun.stage != .outside { return true }
+        if pendingPasses.contains(.pass), host.run.stage != .outside { return true }
         // If the timer descriptor is armed for the earliest deadline, the host's poll reports that deadline, and no
         // clock is read.
-        let isTimerWatched = hostPoll.armedFor == mode.heap.earliest && virtualTime == nil
+        let isTimerWatched = host.poll.armedFor == mode.heap.earliest && virtualTime == nil
         let ready = readyLocked([.wakeUp, .port], in: mode)
         if !ready.isEmpty || !isTimerWatched && !readyLocked(.timer, in: mode).isEmpty { return true }
         let isOwed = pendingPasses.contains(.work) || pendingPasses.contains(.news) && !isWaitAnnounced
@@ -146,14 +146,14 @@ extension GRunLoop {
     /// makes that pass before the host sleeps for the first time. Until then the host's own sources go first, because
     /// an observer must not delay them.
     private func owesFirstPassLocked(_ mode: ModeState) -> Bool {
-        pendingPasses.contains(.pass) && hostRun.stage == .outside && !mode.observed.isEmpty
+        pendingPasses.contains(.pass) && host.run.stage == .outside && !mode.observed.isEmpty
     }
 
     /// Removes the main queue's record once the loop has lost the main queue. libdispatch closes the queue's descriptor
     /// when the main thread ends or calls `dispatchMain()`, and GLib must not poll a number that is closed. Call it
     /// with the lock held.
     func forgetLostMainQueueLocked() {
-        guard isMain, !MainQueue.isOurs, let hub = hostPoll.hub else { return }
+        guard isMain, !MainQueue.isOurs, let hub = host.poll.hub else { return }
         cgrun_hub_set_record(hub, Record.mainQueue.rawValue, -1)
     }
 
@@ -169,8 +169,8 @@ extension GRunLoop {
             watched |= record.bit
         }
         let descriptors = mode.descriptors.watched
-        if descriptors >= 0 { watch(.descriptors, hostPoll.watch(descriptors, of: mode)) }
-        watch(.timer, hostPoll.arm(for: wakeUpTime))
+        if descriptors >= 0 { watch(.descriptors, host.poll.watch(descriptors, of: mode)) }
+        watch(.timer, host.poll.arm(for: wakeUpTime))
         if servesMainQueueLocked(mode) { watch(.mainQueue, MainQueue.handle) }
         return watched
     }

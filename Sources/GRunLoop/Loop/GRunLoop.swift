@@ -65,14 +65,12 @@ public final class GRunLoop: @unchecked Sendable {
     @exclusivity(unchecked) var sleep = Sleep()
     var home: ServedContext? {
         didSet {
-            hostPoll.hub = home?.hub
+            host.poll.hub = home?.hub
             probe?.homeContextHasChanged()
         }
     }
-    /// The endless run that a host drives, as long as the loop is attached.
-    let hostRun = Run(isHosted: true)
+    /// Everything about a host that drives the loop, or may.
     @exclusivity(unchecked) var host: HostState
-    @exclusivity(unchecked) var hostPoll = HostPoll()
     var sliceLength = Scheduler.standardSlice
     /// How often a step was cut because the slice was used up: see ``cutCount``.
     var cuts = 0
@@ -94,8 +92,6 @@ public final class GRunLoop: @unchecked Sendable {
 
     /// A frame for the next run, which need not allocate one.
     var spareFrame: Frame?
-    /// A frame for the host's next dispatch, which need not allocate one.
-    var spareHostFrame: Frame?
     let poller = ContextPoller()
     /// The value of `g_main_depth()` inside the context dispatch that a pass of this loop makes now; 0 without one.
     /// Changed with the lock held, because another thread reads it.

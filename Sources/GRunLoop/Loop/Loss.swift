@@ -14,9 +14,9 @@ extension GRunLoop {
     /// Handles the refusal of a system call for one of the loop's own descriptors. Ends the process if a run without a
     /// host is under way. The lock is held before and after.
     func loseDescriptorsLocked(_ call: String, _ error: Int32) {
-        guard !hostPoll.isAbandoned else { return }
+        guard !host.poll.isAbandoned else { return }
         if framesLocked.contains(where: { !$0.run.isHosted }) { Self.endForLoss(call, error) }
-        hostPoll.abandon()
+        host.poll.abandon()
         for mode in modes.values { mode.descriptors.forgetEpoll() }
         batch.discard()
         wakeDescriptor = -1

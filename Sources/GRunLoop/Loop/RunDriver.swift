@@ -80,7 +80,7 @@ extension GRunLoop {
 
     /// Makes the run the innermost one. Returns false if the run has no context and no descriptor to sleep with.
     private func beginLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
-        if hostPoll.isAbandoned { Self.endForLoss() }
+        if host.poll.isAbandoned { Self.endForLoss() }
         guard hasContextLocked(mode) else { return false }
         acquireContextsLocked(frame, mode)
         // If other threads own every context of the mode, the loop sleeps with a descriptor of its own.

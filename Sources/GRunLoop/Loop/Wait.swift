@@ -80,7 +80,7 @@ extension GRunLoop {
     /// beforeWaiting and its afterWaiting. Its wait must end before the next one begins.
     private func resumeHeadLocked() {
         endHostWaitLocked()
-        hostRun.stage.beginHead()
+        host.run.stage.beginHead()
     }
 
     /// Whether stage 6 looks at the main queue, before everything else. It does not in a run's first pass, nor after a

@@ -106,14 +106,14 @@ extension GRunLoop {
             }
             popLocked(frame)
         }
-        remains.contexts += hostPoll.carried.removeAll() + hostPoll.gone
-        hostPoll.gone = []
+        remains.contexts += host.poll.carried.removeAll() + host.poll.gone
+        host.poll.gone = []
         remains.home = home
         home = nil
         if let context = host.detachedFrom { remains.items.append(.context(context)) }
         host.detachedFrom = nil
         remains.released += host.popAll()
-        remains.descriptors += hostPoll.close()
+        remains.descriptors += host.poll.close()
         return remains
     }
 
