@@ -3,8 +3,6 @@
 
 #include "cgrun-probe.h"
 
-#include <stddef.h>
-
 void (*cgrun_probe_maker)(void *probe);
 
 void cgrun_set_probe_maker(void (*maker)(void *probe)) { cgrun_probe_maker = maker; }

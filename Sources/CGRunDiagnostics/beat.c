@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /// Makes the probe of a new loop (LoopDiagnostics.swift).
-void cgrun_make_probe(void *probe);
+void cgrun_make_probe(void *probe) __attribute__((visibility("hidden")));
 
 // Before the constructors of a program, which may use a loop.
 __attribute__((constructor(101))) static void set_probe_maker(void) { cgrun_set_probe_maker(cgrun_make_probe); }

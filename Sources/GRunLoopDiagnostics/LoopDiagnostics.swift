@@ -31,7 +31,7 @@ final class LoopDiagnostics: LoopProbe {
 
     func loopIsReady(_ loop: GRunLoop) { Environment.startDiagnostics(of: loop) }
 
-    func stageBegins(_ stage: PassStage, of loop: GRunLoop) {
+    func stageBeginsLocked(_ stage: PassStage, of loop: GRunLoop) {
         if case .entry = stage { runBeginsLocked(on: loop) }
         guard cgrun_is_tracing() else { return }
         if let tracer { tracer.record(.stage(GRunLoop.Trace.Stage(stage)), of: loop) }
@@ -55,7 +55,7 @@ final class LoopDiagnostics: LoopProbe {
         record(mark, closure, due: due, of: loop)
     }
 
-    func changes(_ change: LoopChange, of loop: GRunLoop) {
+    func changesLocked(_ change: LoopChange, of loop: GRunLoop) {
         switch change {
         case .runBegins:
             activeRecorder(of: loop)?.setDepth(loop.runCountLocked)
@@ -74,18 +74,20 @@ final class LoopDiagnostics: LoopProbe {
 
     /// Has GLib report when the host's polls begin and end, as long as the loop is watched or recorded. A loop that
     /// drives itself pays nothing for these reports.
-    func hostWillPoll(in context: OpaquePointer?, of loop: GRunLoop) {
-        guard recordsHost(of: loop) || watchers > 0 else { return homeContextHasChanged() }
+    func hostWillPollLocked(in context: OpaquePointer?, of loop: GRunLoop) {
+        guard recordsHost(of: loop) || watchers > 0 else { return stopNotingPollsLocked() }
         guard beatSource == nil, let context else { return }
         beatSource = BeatSource(of: beat, in: context)
         // GLib no longer prepares the new source before the poll that follows, so this poll is noted here.
         cgrun_beat_note_poll(beat)
     }
 
-    /// Ends the reports of the host's polls.
-    func homeContextHasChanged() { beatSource.take()?.close() }
+    func homeContextHasChangedLocked() { stopNotingPollsLocked() }
 
-    func loopEnds() {
+    /// Ends the reports of the host's polls.
+    private func stopNotingPollsLocked() { beatSource.take()?.close() }
+
+    func loopEndsLocked() {
         if watchers > 0 { cgrun_beat_nudge(beat) }
     }
 
@@ -127,11 +129,16 @@ final class LoopDiagnostics: LoopProbe {
     func endWatchLocked() {
         watchers -= 1
         cgrun_count_inspecting(-1)
-        if watchers == 0 { homeContextHasChanged() }
+        if watchers == 0 { stopNotingPollsLocked() }
     }
 
     /// Whether a host polls now; nil if its polls are not noted. Read it with the loop's lock held.
     var isHostPollingLocked: Bool? { beatSource == nil ? nil : cgrun_beat_host_polls(beat) }
+
+    /// What the loop does now. Call it with the loop's lock held.
+    func activityLocked(of loop: GRunLoop) -> LoopActivity {
+        loop.activityLocked(count: cgrun_beat_count(beat), isHostPolling: isHostPollingLocked)
+    }
 
     // MARK: The recorder
 
@@ -229,11 +236,11 @@ final class LoopDiagnostics: LoopProbe {
 }
 
 extension GRunLoop {
-    /// The loop's diagnostics, which it has from its beginning. Only a loop that was made before the library was loaded
-    /// has none, and is told nothing.
+    /// The loop's diagnostics, which it has from its beginning: the maker of probes is set before any code of a program
+    /// runs.
     var diagnostics: LoopDiagnostics {
-        guard let known = probe else { return LoopDiagnostics() }
-        return unsafeDowncast(known, to: LoopDiagnostics.self)
+        guard let probe else { preconditionFailure("a loop without a probe") }
+        return unsafeDowncast(probe, to: LoopDiagnostics.self)
     }
 }
 

@@ -43,13 +43,6 @@ struct StallSample {
 }
 
 extension GRunLoop {
-    /// What the loop does now. Call it with the lock held.
-    var activityLocked: LoopActivity {
-        let diagnostics = diagnostics
-        return activityLocked(
-            count: cgrun_beat_count(diagnostics.beat), isHostPolling: diagnostics.isHostPollingLocked)
-    }
-
     /// The callout that the loop is in. Call it with the lock held, while the loop is busy.
     var stallSightLocked: StallSight {
         guard let run = runSightLocked else {

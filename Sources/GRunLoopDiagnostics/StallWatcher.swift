@@ -210,7 +210,7 @@ final class StallWatcher: @unchecked Sendable {
         // Set the flag first. If the loop's thread misses the flag, its change came before the look that follows, and
         // the look sees this change.
         cgrun_beat_want(beat, UInt32(CGRUN_BEAT_PARKED))
-        let isLate = loop.activityLocked != (untilBeat ? seen : .waits) || lock.withLock { isEnded }
+        let isLate = diagnostics.activityLocked(of: loop) != (untilBeat ? seen : .waits) || lock.withLock { isEnded }
         loop.lock.unlock()
         if isLate { cgrun_beat_unpark(beat) } else { cgrun_beat_park(beat) }
         seen = look()
@@ -228,7 +228,7 @@ final class StallWatcher: @unchecked Sendable {
             if case .isBusy(let known, _, _) = seen, known == count { return seen }
             return .isBusy(count: count, mark: 0, frame: LoopActivity.unknownFrame)
         }
-        let activity = loop.activityLocked
+        let activity = diagnostics.activityLocked(of: loop)
         loop.lock.unlock()
         if case .isBusy(let count, _, LoopActivity.unknownFrame) = seen, case .isBusy(count, _, _) = activity {
             seen = activity
@@ -240,7 +240,7 @@ final class StallWatcher: @unchecked Sendable {
     private func sight() -> StallSight? {
         guard loop.lock.lock(within: Self.longestWait) else { return .unknown }
         defer { loop.lock.unlock() }
-        return loop.activityLocked == seen ? loop.stallSightLocked : nil
+        return diagnostics.activityLocked(of: loop) == seen ? loop.stallSightLocked : nil
     }
 
     /// Reads the details of the callout. While another thread keeps the lock of the labels, it tries again a few times.
@@ -254,7 +254,7 @@ final class StallWatcher: @unchecked Sendable {
             looks += 1
             guard loop.lock.lock(within: Self.longestWait) else { return details }
             // If the callout has ended meanwhile, what was found before is the best that there is.
-            let isSame = loop.activityLocked == seen
+            let isSame = diagnostics.activityLocked(of: loop) == seen
             if isSame { details = loop.calloutDetailsLocked }
             loop.lock.unlock()
             if !isSame { break }

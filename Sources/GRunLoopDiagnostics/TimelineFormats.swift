@@ -6,7 +6,7 @@ import GRunLoop
 import Glibc
 
 extension TimelinePicture {
-    /// The data that the HTML page reads (Sources/CGRun/timeline.html).
+    /// The data that the HTML page reads (Sources/CGRunDiagnostics/timeline.html).
     var pageText: JSONText {
         var text = JSONText()
         text.raw("{\"version\":1,\"program\":")

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 // There is no loop in Swift here.
-void cgrun_make_probe(void *probe);
+void cgrun_make_probe(void *probe) __attribute__((visibility("hidden")));
 void cgrun_make_probe(void *probe) { (void)probe; }
 
 /// Stands in for a run loop.

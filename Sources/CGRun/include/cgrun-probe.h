@@ -15,7 +15,7 @@ static inline void cgrun_make_probe_if_linked(void *probe)
         cgrun_probe_maker(probe);
 }
 /// Sets the maker. Called by CGRunDiagnostics (beat.c) while the program is loaded.
-void cgrun_set_probe_maker(void (*maker)(void *probe));
+void cgrun_set_probe_maker(void (*maker)(void *probe)) __attribute__((visibility("hidden")));
 
 /// Counts the tracers and recorders of the process's loops, and the recording under way. Read at each stage of a pass.
 extern int cgrun_traced_loops __attribute__((visibility("hidden")));

@@ -7,29 +7,31 @@ import CGRun
 /// traces, recordings and stall monitors.
 ///
 /// A loop has a probe from its beginning if the process contains `GRunLoopDiagnostics`, and otherwise none. The probe
-/// is called on the loop's thread. It learns of stages and changes only while loops are traced
-/// (`cgrun_is_tracing()`), and of callouts only while loops are traced or watched (`cgrun_is_inspecting()`).
+/// learns of stages and changes only while loops are traced (`cgrun_is_tracing()`), and of callouts only while loops
+/// are traced or watched (`cgrun_is_inspecting()`).
+///
+/// Threads: the loop's own, except where a function says otherwise. A function whose name ends in `Locked` is called
+/// with the loop's lock held, and the others without it.
 package protocol LoopProbe: AnyObject {
-    /// The loop is ready to be used: it is the current loop of its thread.
+    /// The loop is ready to be used. For the main loop this may be another thread, which has asked for it first.
     func loopIsReady(_ loop: GRunLoop)
-    /// A stage of a pass begins. The loop's lock is held. Called for ``PassStage/entry`` also while loops are only
-    /// watched.
-    func stageBegins(_ stage: PassStage, of loop: GRunLoop)
-    /// A callout begins. Called without a lock, right before the program's code.
+    /// A stage of a pass begins. Called for ``PassStage/entry`` also while loops are only watched.
+    func stageBeginsLocked(_ stage: PassStage, of loop: GRunLoop)
+    /// A callout begins. Called right before the program's code.
     ///
     /// - Parameters:
     /// - closure: the closure that is called; `.none` if it is not known.
     /// - due: the deadline of a delayed perform; nil for any other callout.
     func calloutBegins(_ mark: CalloutMark, _ closure: ClosureSymbol.Words, due: Nanoseconds?, of loop: GRunLoop)
-    /// The stack of runs changes, or a sleep begins or ends. The loop's lock is held.
-    func changes(_ change: LoopChange, of loop: GRunLoop)
-    /// A host is about to poll. The loop's lock is held. Called only while loops are traced or watched.
-    func hostWillPoll(in context: OpaquePointer?, of loop: GRunLoop)
-    /// The loop has another home context, or none any more. The loop's lock is held.
-    func homeContextHasChanged()
-    /// The loop's thread ends. The loop's lock is held.
-    func loopEnds()
-    /// The loop has ended. Called without a lock.
+    /// The stack of runs changes, or a sleep begins or ends.
+    func changesLocked(_ change: LoopChange, of loop: GRunLoop)
+    /// A host is about to poll. Called only while loops are traced or watched.
+    func hostWillPollLocked(in context: OpaquePointer?, of loop: GRunLoop)
+    /// The loop has another home context, or none any more. Any thread.
+    func homeContextHasChangedLocked()
+    /// The loop's thread ends.
+    func loopEndsLocked()
+    /// The loop has ended.
     func loopHasEnded()
 }
 
@@ -38,7 +40,7 @@ package enum PassStage: Int64 {
     case entry, beforeTimers, beforeSources, blocks, sources, mainQueueCheck, beforeWaiting, wait, afterWaiting
     case service, exit
 
-    package init(_ activity: GRunLoop.Activity) {
+    init(_ activity: GRunLoop.Activity) {
         switch activity {
         case .entry: self = .entry
         case .beforeTimers: self = .beforeTimers
@@ -60,7 +62,7 @@ package enum LoopChange {
     case sleeps
     /// The loop is awake, although the sleep has not ended yet.
     case wakes
-    /// A poll of a host has ended.
+    /// A host's poll has returned. The sleep that it was is ended next.
     case hostHasPolled
 }
 
@@ -101,13 +103,13 @@ extension GRunLoop {
         #endif
     }
 
-    @inline(never) private func tellStage(_ stage: PassStage) { probe?.stageBegins(stage, of: self) }
+    @inline(never) private func tellStage(_ stage: PassStage) { probe?.stageBeginsLocked(stage, of: self) }
 
     @inline(never) private func tellActivity(_ activity: Activity) {
-        probe?.stageBegins(PassStage(activity), of: self)
+        probe?.stageBeginsLocked(PassStage(activity), of: self)
     }
 
-    @inline(never) private func tellChange(_ change: LoopChange) { probe?.changes(change, of: self) }
+    @inline(never) private func tellChange(_ change: LoopChange) { probe?.changesLocked(change, of: self) }
 
     @inline(never) private func tellCallout(
         _ mark: CalloutMark, _ closure: ClosureSymbol.Words, _ due: Nanoseconds?

@@ -66,7 +66,7 @@ public final class GRunLoop: @unchecked Sendable {
     var home: ServedContext? {
         didSet {
             host.poll.hub = home?.hub
-            probe?.homeContextHasChanged()
+            probe?.homeContextHasChangedLocked()
         }
     }
     /// Everything about a host that drives the loop, or may.
@@ -101,8 +101,7 @@ public final class GRunLoop: @unchecked Sendable {
     /// How many sources of any kind were handled. Code that serves another loop beside this one, such as
     /// `GRunLoopFoundation`, compares it before and after a run.
     @exclusivity(unchecked) var handledSources: UInt64 = 0
-    /// Whether the loop also makes the passes whose heads would have no effect: the one that traces it wants to see
-    /// them.
+    /// Whether the loop makes each pass, also one whose head has nothing to do. Set while the loop is traced.
     package var makesEveryPass = false
     var itemChooser: (@Sendable ([ReadyChoice]) -> Int?)?
     @exclusivity(unchecked) var cancellables = Cancellables()

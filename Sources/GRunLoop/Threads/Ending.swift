@@ -26,7 +26,7 @@ extension GRunLoop {
             // The host's run is not ended if a callout has ended the thread, because a run is still on the stack then.
             if innermost == nil { endHostedRunLocked(finishesPass: false) }
             dead.store(true, ordering: .relaxed)
-            probe?.loopEnds()
+            probe?.loopEndsLocked()
             return takeRemainsLocked()
         }
         // The old value is released after the property was replaced, because the deinit of a target may call the loop.
