@@ -39,22 +39,25 @@ void cgrun_beat_unref(cgrun_beat *beat)
         g_free(beat);
 }
 
-void cgrun_beat_want(cgrun_beat *beat, uint32_t what) { __atomic_or_fetch(&beat->wants, what, __ATOMIC_SEQ_CST); }
+void cgrun_beat_want(cgrun_beat *beat, uint32_t what) { __atomic_or_fetch(&beat->pulse.wants, what, __ATOMIC_SEQ_CST); }
 
-void cgrun_beat_forget(cgrun_beat *beat, uint32_t what) { __atomic_and_fetch(&beat->wants, ~what, __ATOMIC_SEQ_CST); }
+void cgrun_beat_forget(cgrun_beat *beat, uint32_t what)
+{
+    __atomic_and_fetch(&beat->pulse.wants, ~what, __ATOMIC_SEQ_CST);
+}
 
 void cgrun_beat_park(cgrun_beat *beat)
 {
     uint32_t wants;
-    while ((wants = __atomic_load_n(&beat->wants, __ATOMIC_ACQUIRE)) & CGRUN_BEAT_PARKED)
-        syscall(SYS_futex, &beat->wants, FUTEX_WAIT_PRIVATE, wants, NULL, NULL, 0);
+    while ((wants = __atomic_load_n(&beat->pulse.wants, __ATOMIC_ACQUIRE)) & CGRUN_BEAT_PARKED)
+        syscall(SYS_futex, &beat->pulse.wants, FUTEX_WAIT_PRIVATE, wants, NULL, NULL, 0);
 }
 
 void cgrun_beat_unpark(cgrun_beat *beat)
 {
     cgrun_beat_forget(beat, CGRUN_BEAT_PARKED);
     int saved = errno;
-    syscall(SYS_futex, &beat->wants, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    syscall(SYS_futex, &beat->pulse.wants, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
     errno = saved;
 }
 
@@ -80,7 +83,7 @@ void cgrun_beat_wait(cgrun_beat *beat, uint32_t nudges, int64_t until)
 
 void cgrun_beat_answer(cgrun_beat *beat)
 {
-    uint32_t wants = __atomic_load_n(&beat->wants, __ATOMIC_RELAXED);
+    uint32_t wants = __atomic_load_n(&beat->pulse.wants, __ATOMIC_RELAXED);
     if (wants & CGRUN_BEAT_UNKNOWN) {
         // GLib allocates memory in a thread's first call of this function. The signal handler that calls it later must
         // not allocate memory.
@@ -157,8 +160,8 @@ static gboolean beat_check(GSource *source)
     // `host_polls` and `count` are stored before `wants` is read. A watcher stores `wants` before it reads them.
     // Otherwise each side could miss the other's change.
     __atomic_store_n(&beat->host_polls, 0, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&beat->count, cgrun_beat_count(beat) + 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&beat->wants, __ATOMIC_SEQ_CST) & (CGRUN_BEAT_PARKED | CGRUN_BEAT_UNKNOWN))
+    __atomic_store_n(&beat->pulse.count, cgrun_beat_count(beat) + 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&beat->pulse.wants, __ATOMIC_SEQ_CST) & (CGRUN_BEAT_PARKED | CGRUN_BEAT_UNKNOWN))
         cgrun_beat_answer(beat);
     record_poll(beat, CGRUN_RECORD_POLLED);
     return FALSE;

@@ -29,6 +29,11 @@ final class LoopDiagnostics: LoopProbe {
 
     // MARK: What the loop tells
 
+    /// The first member of the beat.
+    var pulse: UnsafeMutablePointer<cgrun_pulse> {
+        UnsafeMutableRawPointer(beat).assumingMemoryBound(to: cgrun_pulse.self)
+    }
+
     func loopIsReady(_ loop: GRunLoop) { Environment.startDiagnostics(of: loop) }
 
     func stageBeginsLocked(_ stage: PassStage, of loop: GRunLoop) {
@@ -40,14 +45,12 @@ final class LoopDiagnostics: LoopProbe {
 
     /// The beginning of a run is a change for a stall monitor.
     private func runBeginsLocked(on loop: GRunLoop) {
-        _ = cgrun_beat_begin(beat)
+        _ = cgrun_pulse_count(pulse)
         loop.noteRunBeginsLocked()
     }
 
     func calloutBegins(_ mark: CalloutMark, _ closure: ClosureSymbol.Words, due: Nanoseconds?, of loop: GRunLoop) {
-        let wants = cgrun_beat_begin(beat)
-        loop.noteCallout(mark)
-        if wants != 0 { cgrun_beat_answer(beat) }
+        cgrun_beat_answer(beat)
         guard cgrun_is_tracing() else { return }
         if let tracer, let callout = GRunLoop.Trace.Callout(mark) {
             tracer.record(.callout(callout, activity: mark.activity), of: loop)
@@ -239,7 +242,7 @@ extension GRunLoop {
     /// The loop's diagnostics, which it has from its beginning: the maker of probes is set before any code of a program
     /// runs.
     var diagnostics: LoopDiagnostics {
-        guard let probe else { preconditionFailure("a loop without a probe") }
+        guard let probe else { preconditionFailure() }
         return unsafeDowncast(probe, to: LoopDiagnostics.self)
     }
 }

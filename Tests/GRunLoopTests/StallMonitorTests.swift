@@ -472,7 +472,7 @@ private struct Leaf: @unchecked Sendable {
                 }
                 isHeld.wait()
                 // As if another callout began: the monitor sees its count for the first time, and nothing else of it.
-                _ = cgrun_beat_begin(loop.diagnostics.beat)
+                _ = cgrun_pulse_count(loop.diagnostics.pulse)
                 told.stallUntilTold()
                 isAnnounced.set()
                 join(holder)

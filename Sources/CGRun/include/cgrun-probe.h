@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /// Makes the probe of a new loop, and stores it in `*probe`, an optional LoopProbe of Swift's. NULL if the process has
 /// no diagnostics.
@@ -31,6 +32,22 @@ __attribute__((no_sanitize("thread"))) static inline bool cgrun_is_tracing(void)
 __attribute__((no_sanitize("thread"))) static inline bool cgrun_is_inspecting(void)
 {
     return cgrun_inspected_loops != 0;
+}
+
+/// What a loop's thread tells at each callout to the threads that watch the loop. It does so without a clock, a lock or
+/// an atomic instruction.
+typedef struct {
+    /// What the watchers want of the loop's thread at its next callout: bits of CGRUN_BEAT_…. Other threads write it.
+    uint32_t wants;
+    /// Counts the callouts and runs as they begin, while loops are watched or traced. While the loop is watched or
+    /// recorded, it also counts the host's polls as they end.
+    uint32_t count;
+} cgrun_pulse;
+/// Counts a callout or a run that begins. Returns what the watchers want of it.
+__attribute__((always_inline)) static inline uint32_t cgrun_pulse_count(cgrun_pulse *pulse)
+{
+    __atomic_store_n(&pulse->count, __atomic_load_n(&pulse->count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+    return __atomic_load_n(&pulse->wants, __ATOMIC_RELAXED);
 }
 
 #endif

@@ -6,6 +6,8 @@
 
 #include "cgrun-ring.h"
 
+#include <cgrun-probe.h>
+
 #include <glib.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -18,11 +20,8 @@ G_BEGIN_DECLS
 /// The data that a loop's thread shares with the threads that watch the loop. The loop's thread writes it at each
 /// callout, without a clock, a lock or an atomic instruction. Other threads write `wants` and `nudges`.
 typedef struct {
-    /// The tasks of the loop's thread at its next callout, which the watchers set: bits of CGRUN_BEAT_….
-    uint32_t wants;
-    /// Counts the callouts and runs as they begin. While the loop is watched or recorded, it also counts the host's
-    /// polls as they end.
-    uint32_t count;
+    /// The loop knows these two words, and no other.
+    cgrun_pulse pulse;
     /// 1 while a host is in poll(), or about to be.
     uint32_t host_polls;
     /// Counts the requests that the watchers look before their time. Watchers sleep on this word, or on `wants`.
@@ -44,19 +43,13 @@ cgrun_beat *cgrun_beat_new(void);
 cgrun_beat *cgrun_beat_ref(cgrun_beat *beat);
 void cgrun_beat_unref(cgrun_beat *beat);
 
-/// Counts a callout that begins. Returns what the watchers want of it.
-__attribute__((always_inline)) static inline uint32_t cgrun_beat_begin(cgrun_beat *beat)
-{
-    __atomic_store_n(&beat->count, __atomic_load_n(&beat->count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
-    return __atomic_load_n(&beat->wants, __ATOMIC_RELAXED);
-}
 static inline bool cgrun_beat_wants(const cgrun_beat *beat, uint32_t what)
 {
-    return (__atomic_load_n(&beat->wants, __ATOMIC_RELAXED) & what) != 0;
+    return (__atomic_load_n(&beat->pulse.wants, __ATOMIC_RELAXED) & what) != 0;
 }
 static inline uint32_t cgrun_beat_count(const cgrun_beat *beat)
 {
-    return __atomic_load_n(&beat->count, __ATOMIC_RELAXED);
+    return __atomic_load_n(&beat->pulse.count, __ATOMIC_RELAXED);
 }
 /// Answers what is wanted: stores the thread's id and serial number, and wakes the watchers that are parked. Call it on
 /// the loop's thread.

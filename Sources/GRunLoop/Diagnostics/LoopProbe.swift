@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a loop tells its probe: the one hook for traces, recordings and stall monitors.
 
-import CGRun
+package import CGRun
 
 /// Learns what a loop does. The target `GRunLoopDiagnostics` has the type that conforms: a loop itself does not know of
 /// traces, recordings and stall monitors.
@@ -13,11 +13,14 @@ import CGRun
 /// Threads: the loop's own, except where a function says otherwise. A function whose name ends in `Locked` is called
 /// with the loop's lock held, and the others without it.
 package protocol LoopProbe: AnyObject {
+    /// Where the loop counts its callouts. Valid as long as the probe.
+    var pulse: UnsafeMutablePointer<cgrun_pulse> { get }
     /// The loop is ready to be used. For the main loop this may be another thread, which has asked for it first.
     func loopIsReady(_ loop: GRunLoop)
     /// A stage of a pass begins. Called for ``PassStage/entry`` also while loops are only watched.
     func stageBeginsLocked(_ stage: PassStage, of loop: GRunLoop)
-    /// A callout begins. Called right before the program's code.
+    /// A callout begins, and is counted and noted in its frame already. Called right before the program's code, if
+    /// loops are traced, or if a thread that watches the loop wants something.
     ///
     /// - Parameters:
     /// - closure: the closure that is called; `.none` if it is not known.
@@ -114,6 +117,11 @@ extension GRunLoop {
     @inline(never) private func tellCallout(
         _ mark: CalloutMark, _ closure: ClosureSymbol.Words, _ due: Nanoseconds?
     ) {
-        probe?.calloutBegins(mark, closure, due: due, of: self)
+        // Only a loop with a probe is ever watched or traced.
+        guard let pulse else { return }
+        let wants = cgrun_pulse_count(pulse)
+        // Code that calls out always has a frame.
+        innermost.unsafelyUnwrapped._withUnsafeGuaranteedRef { $0.callout.store(mark.bits, ordering: .relaxed) }
+        if wants != 0 || cgrun_is_tracing() { probe?.calloutBegins(mark, closure, due: due, of: self) }
     }
 }

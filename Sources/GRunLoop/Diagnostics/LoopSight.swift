@@ -129,11 +129,6 @@ extension GRunLoop {
 // MARK: On the loop's thread
 
 extension GRunLoop {
-    /// Notes the callout that begins, for threads that look at the loop. Code that calls out always has a frame.
-    package func noteCallout(_ mark: CalloutMark) {
-        innermost.unsafelyUnwrapped._withUnsafeGuaranteedRef { $0.callout.store(mark.bits, ordering: .relaxed) }
-    }
-
     /// Prepares what threads that look at the loop see of a run that begins. Call it with the lock held.
     ///
     /// The frame may be left over from an earlier run, so the frame's last callout is cleared. A run of ours also ends

@@ -23,6 +23,8 @@ public final class GRunLoop: @unchecked Sendable {
     package let lock = Lock.take()
     /// Traces, recordings and stall monitors learn by it what the loop does. Nil if the process has none of these.
     package let probe: (any LoopProbe)?
+    /// Where the loop counts its callouts for the threads that watch it: the probe's ``LoopProbe/pulse``.
+    let pulse: UnsafeMutablePointer<cgrun_pulse>?
     /// Whether this is the loop of the process's main thread, which serves the main dispatch queue.
     package let isMain: Bool
     /// The clock of a loop in virtual time; nil in all other loops.
@@ -102,7 +104,7 @@ public final class GRunLoop: @unchecked Sendable {
     /// `GRunLoopFoundation`, compares it before and after a run.
     @exclusivity(unchecked) var handledSources: UInt64 = 0
     /// Whether the loop makes each pass, also one whose head has nothing to do. Set while the loop is traced.
-    package var makesEveryPass = false
+    @exclusivity(unchecked) package var makesEveryPass = false
     var itemChooser: (@Sendable ([ReadyChoice]) -> Int?)?
     @exclusivity(unchecked) var cancellables = Cancellables()
     private var destructorRounds: Int32 = 0
@@ -113,6 +115,7 @@ public final class GRunLoop: @unchecked Sendable {
         var probe: (any LoopProbe)?
         withUnsafeMutablePointer(to: &probe) { cgrun_make_probe_if_linked($0) }
         self.probe = probe
+        pulse = probe?.pulse
         defaultMode = ModeState(name: .default, isCommon: true)
         modes[.default] = defaultMode
         host = HostState(ambientMode: defaultMode)
