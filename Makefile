@@ -4,7 +4,7 @@ SWIFT ?= swift
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PACKAGES := libglib2.0-dev
 SWIFT_CODE := Sources Tests Package.swift Examples/Sources Examples/Package.swift Benchmarks/Sources \
-	Benchmarks/Package.swift Tools/Sources Tools/Package.swift
+	Benchmarks/Package.swift Tools/Sources Tools/Package.swift Tools/Mutations/Sources Tools/Mutations/Package.swift
 # The oracle, the turns, growth and others are a package of their own.
 TOOLS := --package-path Tools
 # Make runs a line with its own variable's name even with -n.
@@ -37,10 +37,10 @@ define install
 	}
 endef
 
-.PHONY: demo window test check build install uninstall c-reference format lint lint-scripts glib-api items items-bite \
-	oracle turns idle hosted growth models stalls records inspect-pictures trace-cost stable soak docs fuzz \
-	kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-foundation test-debian perturb counts \
-	bench bench-quick bench-build deps check-deps gtk-deps c-deps lint-deps clean
+.PHONY: demo window test check build install uninstall c-reference format lint lint-scripts glib-api items \
+	items-bite mutate oracle turns idle hosted growth models stalls records inspect-pictures trace-cost stable soak \
+	docs fuzz kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-foundation test-debian perturb \
+	counts bench bench-quick bench-build deps check-deps gtk-deps c-deps lint-deps clean
 # apt-get and SwiftPM each hold a lock, and some steps measure time.
 .NOTPARALLEL:
 
@@ -128,6 +128,11 @@ items:
 ## its options.
 items-bite: check-deps
 	scripts/items-bite --jobs 2 $(BITE)
+
+## Changes the code at random places, for five minutes: the tests must notice. MUTATE="--changed main": where you
+## touched it; MUTATE="--seconds 0": every place, which takes days.
+mutate: check-deps
+	scripts/mutate $(MUTATE)
 
 ## The long comparison with the real CFRunLoop.
 oracle: deps

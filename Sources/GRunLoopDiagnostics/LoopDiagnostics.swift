@@ -139,8 +139,8 @@ final class LoopDiagnostics: LoopProbe {
     var isHostPollingLocked: Bool? { beatSource == nil ? nil : cgrun_beat_host_polls(beat) }
 
     /// What the loop does now. Call it with the loop's lock held.
-    func activityLocked(of loop: GRunLoop) -> LoopActivity {
-        loop.activityLocked(count: cgrun_beat_count(beat), isHostPolling: isHostPollingLocked)
+    func sightLocked(of loop: GRunLoop) -> LoopSight {
+        loop.sightLocked(count: cgrun_beat_count(beat), isHostPolling: isHostPollingLocked)
     }
 
     // MARK: The recorder

@@ -62,16 +62,17 @@ extension GRunLoop {
         /// Begins to watch a loop.
         ///
         /// - Parameters:
-        /// - loop: the loop to watch. A loop in virtual time is watched by the real clock.
-        /// - threshold: how long a callout may take. A value below a millisecond, zero or negative means a millisecond.
-        /// - signal: the signal that is sent to the loop's thread. The program must not have a handler for this signal.
-        ///   Nil means `SIGURG`.
-        /// - handler: called when a stall is noticed, and again when it is over. It is called on the thread that
-        ///   watches, which has all signals blocked. A stall is noticed at most an eighth of the threshold late, or a
-        ///   millisecond if that is longer. If the loop's thread does not say where it stands, this takes 200 ms more.
-        ///   The handler is not called any more once the thread that watches knows that the monitor has ended. The
-        ///   handler must not wait for a lock that the loop's thread holds: `print()` waits if that thread holds the
-        ///   lock of standard output. Nil: read ``reports`` instead.
+        ///   - loop: the loop to watch. A loop in virtual time is watched by the real clock.
+        ///   - threshold: how long a callout may take. A value below a millisecond, zero or negative means a
+        ///     millisecond.
+        ///   - signal: the signal that is sent to the loop's thread. The program must not have a handler for this
+        ///     signal. Nil means `SIGURG`.
+        ///   - handler: called when a stall is noticed, and again when it is over. It is called on the thread that
+        ///     watches, which has all signals blocked. A stall is noticed at most an eighth of the threshold late, or a
+        ///     millisecond if that is longer. If the loop's thread does not say where it stands, this takes 200 ms
+        ///     more. The handler is not called any more once the thread that watches knows that the monitor has ended.
+        ///     The handler must not wait for a lock that the loop's thread holds: `print()` waits if that thread holds
+        ///     the lock of standard output. Nil: read ``reports`` instead.
         /// - Throws: ``StartError``, if the system has no thread left, or in a forked child.
         ///
         /// Threads: any. If this is not the loop's thread, a callout that is already under way is reported as

@@ -51,7 +51,7 @@ final class StallWatcher: @unchecked Sendable {
     // MARK: On the watcher's thread
 
     private var nudges: UInt32 = 0
-    private var seen = LoopActivity.waits
+    private var seen = LoopSight.waits
     private var since: Nanoseconds = 0
     /// The stall that was reported and is not over; nil if there is none.
     private var told: Report?
@@ -210,7 +210,7 @@ final class StallWatcher: @unchecked Sendable {
         // Set the flag first. If the loop's thread misses the flag, its change came before the look that follows, and
         // the look sees this change.
         cgrun_beat_want(beat, UInt32(CGRUN_BEAT_PARKED))
-        let isLate = diagnostics.activityLocked(of: loop) != (untilBeat ? seen : .waits) || lock.withLock { isEnded }
+        let isLate = diagnostics.sightLocked(of: loop) != (untilBeat ? seen : .waits) || lock.withLock { isEnded }
         loop.lock.unlock()
         if isLate { cgrun_beat_unpark(beat) } else { cgrun_beat_park(beat) }
         seen = look()
@@ -222,15 +222,15 @@ final class StallWatcher: @unchecked Sendable {
     /// Returns what the loop does now. If another thread keeps the loop's lock, an unchanged count of callouts means
     /// that nothing has changed. Once the lock is free, the same count means the same stall, and `seen` gets the values
     /// that were not known.
-    private func look() -> LoopActivity {
+    private func look() -> LoopSight {
         guard loop.lock.lock(within: Self.longestWait) else {
             let count = cgrun_beat_count(beat)
             if case .isBusy(let known, _, _) = seen, known == count { return seen }
-            return .isBusy(count: count, mark: 0, frame: LoopActivity.unknownFrame)
+            return .isBusy(count: count, sleep: 0, frame: LoopSight.unknownFrame)
         }
-        let activity = diagnostics.activityLocked(of: loop)
+        let activity = diagnostics.sightLocked(of: loop)
         loop.lock.unlock()
-        if case .isBusy(let count, _, LoopActivity.unknownFrame) = seen, case .isBusy(count, _, _) = activity {
+        if case .isBusy(let count, _, LoopSight.unknownFrame) = seen, case .isBusy(count, _, _) = activity {
             seen = activity
         }
         return activity
@@ -240,7 +240,7 @@ final class StallWatcher: @unchecked Sendable {
     private func sight() -> StallSight? {
         guard loop.lock.lock(within: Self.longestWait) else { return .unknown }
         defer { loop.lock.unlock() }
-        return diagnostics.activityLocked(of: loop) == seen ? loop.stallSightLocked : nil
+        return diagnostics.sightLocked(of: loop) == seen ? loop.stallSightLocked : nil
     }
 
     /// Reads the details of the callout. While another thread keeps the lock of the labels, it tries again a few times.
@@ -254,7 +254,7 @@ final class StallWatcher: @unchecked Sendable {
             looks += 1
             guard loop.lock.lock(within: Self.longestWait) else { return details }
             // If the callout has ended meanwhile, what was found before is the best that there is.
-            let isSame = diagnostics.activityLocked(of: loop) == seen
+            let isSame = diagnostics.sightLocked(of: loop) == seen
             if isSame { details = loop.calloutDetailsLocked }
             loop.lock.unlock()
             if !isSame { break }

@@ -117,12 +117,12 @@ extension GRunLoop {
         /// be called again.
         ///
         /// - Parameters:
-        /// - path: the file, which is replaced once the new one is complete. If it is a link, the file that the link
-        ///   leads to is replaced. A device or a pipe is written to directly. As with any `write()`, a pipe without a
-        ///   reader ends the process by `SIGPIPE`, or lets the call wait. A new file has the mode 0644 without the bits
-        ///   of the umask. In a sticky folder such as `/tmp`, a file, a link or a pipe of another user is not touched:
-        ///   the error is `EACCES`.
-        /// - format: the format of the picture.
+        ///   - path: the file, which is replaced once the new one is complete. If it is a link, the file that the link
+        ///     leads to is replaced. A device or a pipe is written to directly. As with any `write()`, a pipe without a
+        ///     reader ends the process by `SIGPIPE`, or lets the call wait. A new file has the mode 0644 without the
+        ///     bits of the umask. In a sticky folder such as `/tmp`, a file, a link or a pipe of another user is not
+        ///     touched: the error is `EACCES`.
+        ///   - format: the format of the picture.
         /// - Throws: ``WriteError``.
         ///
         /// Threads: any. The time depends on the number of records: some milliseconds for each thousand.

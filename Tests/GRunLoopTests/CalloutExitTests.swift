@@ -60,6 +60,16 @@ import Testing
 
     enum Place { case thread, virtualTime }
 
+    @Test("a timer whose closure leaves has its next date after the one that it fired for")
+    func leavesOnItsGrid() async throws {
+        let worker = try GRunLoop.Thread(name: "leaves on its grid")
+        let date = GRunLoop.now.advanced(by: .milliseconds(5))
+        let timer = GRunLoop.Timer(fireAt: date, interval: .seconds(1000)) { _ in pthread_exit(nil) }
+        worker.loop.add(timer, forMode: .default)
+        await worker.waitUntilEnded()
+        #expect(timer.isValid && timer.fireDate == date.advanced(by: .seconds(1000)))
+    }
+
     @Test("item 123: a date that is set in a closure that leaves is the timer's next")
     func leavesWithADate() async throws {
         let worker = try GRunLoop.Thread(name: "leaves with a date")

@@ -599,8 +599,6 @@ private struct Leaf: @unchecked Sendable {
 extension GRunLoop {
     /// Calls a closure with the loop's lock held.
     func locked<Result>(_ body: (GRunLoop) -> Result) -> Result {
-        lock.lock()
-        defer { lock.unlock() }
-        return body(self)
+        lock.withLock { body(self) }
     }
 }

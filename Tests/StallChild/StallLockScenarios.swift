@@ -164,10 +164,10 @@ private func stallWithLabelsHeld() throws {
     GRunLoop.main.after(.zero) {
         let isHeld = Flag()
         let holder = startThread {
-            Labels.lock.lock()
-            isHeld.set()
-            usleep(240_000)
-            Labels.lock.unlock()
+            Labels.lock.withLock {
+                isHeld.set()
+                usleep(240_000)
+            }
         }
         isHeld.wait()
         stallUntilHeard()

@@ -42,8 +42,8 @@ extension GRunLoop {
         /// Makes an executor of a loop for one actor: the same as ``GRunLoop/executor``, but with a label.
         ///
         /// - Parameters:
-        /// - loop: the loop on whose thread the jobs are to run. If this thread has ended, all jobs are late jobs.
-        /// - label: a name for messages.
+        ///   - loop: the loop on whose thread the jobs are to run. If this thread has ended, all jobs are late jobs.
+        ///   - label: a name for messages.
         ///
         /// Threads: any.
         public init(_ loop: GRunLoop, label: String? = nil) {

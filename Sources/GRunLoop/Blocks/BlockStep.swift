@@ -8,7 +8,7 @@ extension GRunLoop {
     /// Runs the blocks that wait in the mode now. Blocks that these enqueue wait for the next block step. A nested run
     /// does not see the blocks that this step has still to run.
     @inline(__always) func runBlocksLocked(_ frame: Frame, _ mode: ModeState) {
-        mark(.blocks)
+        tell(.blocks)
         guard mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) else {
             // No block waits, perhaps because a nested run has run the blocks. Their turn is over.
             return endTurnLocked(frame, of: .block)
@@ -95,7 +95,7 @@ extension GRunLoop {
 }
 
 @inline(never) func callOutToBlock(_ block: inout (@Sendable () -> Void)?, of loop: GRunLoop) {
-    loop.begin(CalloutMark(.block), closure: ClosureSymbol.of(block))
+    loop.tell(CalloutMark(.block), closure: ClosureSymbol.of(block))
     if let body = block.take() { body() }
     cgrun_keep_frame()
 }

@@ -147,7 +147,7 @@ private func warnOfUnwatched(_ mode: ModeState, _ error: GRunLoop.DescriptorErro
 @inline(never) func callOutToDescriptorSource(
     _ source: GRunLoop.DescriptorSource, _ ready: GRunLoop.DescriptorSource.Conditions, of loop: GRunLoop
 ) {
-    loop.begin(CalloutMark(.descriptor, source), closure: ClosureSymbol.of(source.handler))
+    loop.tell(CalloutMark(.descriptor, source), closure: ClosureSymbol.of(source.handler))
     loop.handledSources &+= 1
     source.handler(source, ready)
     cgrun_keep_frame()

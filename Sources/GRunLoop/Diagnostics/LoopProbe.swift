@@ -20,11 +20,11 @@ package protocol LoopProbe: AnyObject {
     /// A stage of a pass begins. Called for ``PassStage/entry`` also while loops are only watched.
     func stageBeginsLocked(_ stage: PassStage, of loop: GRunLoop)
     /// A callout begins, and is counted and noted in its frame already. Called right before the program's code, if
-    /// loops are traced, or if a thread that watches the loop wants something.
+    /// loops are traced, or if a thread that watches the loop is to be woken or does not know the loop's thread yet.
     ///
     /// - Parameters:
-    /// - closure: the closure that is called; `.none` if it is not known.
-    /// - due: the deadline of a delayed perform; nil for any other callout.
+    ///   - closure: the closure that is called; `.none` if it is not known.
+    ///   - due: the deadline of a delayed perform; nil for any other callout.
     func calloutBegins(_ mark: CalloutMark, _ closure: ClosureSymbol.Words, due: Nanoseconds?, of loop: GRunLoop)
     /// The stack of runs changes, or a sleep begins or ends.
     func changesLocked(_ change: LoopChange, of loop: GRunLoop)
@@ -32,9 +32,9 @@ package protocol LoopProbe: AnyObject {
     func hostWillPollLocked(in context: OpaquePointer?, of loop: GRunLoop)
     /// The loop has another home context, or none any more. Any thread.
     func homeContextHasChangedLocked()
-    /// The loop's thread ends.
+    /// The loop's thread ends. Threads that watch the loop must look now.
     func loopEndsLocked()
-    /// The loop has ended.
+    /// The loop has ended. Everything of it that the probe holds must go.
     func loopHasEnded()
 }
 
@@ -69,20 +69,20 @@ package enum LoopChange {
     case hostHasPolled
 }
 
-// Where nothing is traced or watched, each of these places costs a comparison with a word at a fixed address, and a
-// jump. `scripts/trace-cost` defines GRUN_NO_TRACE to count what these two cost. What follows the jump is not inlined,
-// and has plain arguments, so that it costs the place no registers.
+// While nothing is traced or watched, a call of `tell` costs a comparison with a word at a fixed address, and a jump.
+// `scripts/trace-cost` defines GRUN_NO_TRACE to count the instructions. What follows the jump is not inlined, and has
+// plain arguments, so that it costs the caller no registers.
 
 extension GRunLoop {
     /// Tells that a stage of a pass begins. Call it with the lock held.
-    @inline(__always) func mark(_ stage: PassStage) {
+    @inline(__always) func tell(_ stage: PassStage) {
         #if !GRUN_NO_TRACE
             if _slowPath(cgrun_is_tracing()) { tellStage(stage) }
         #endif
     }
 
     /// Tells that the stage begins in which observers of this activity are notified. Call it with the lock held.
-    @inline(__always) func mark(_ activity: Activity) {
+    @inline(__always) func tell(_ activity: Activity) {
         #if !GRUN_NO_TRACE
             // The beginning of a run is a change for a stall monitor, even if the run calls nothing.
             if _slowPath(activity == .entry ? cgrun_is_inspecting() : cgrun_is_tracing()) { tellActivity(activity) }
@@ -90,14 +90,14 @@ extension GRunLoop {
     }
 
     /// Tells that the stack of runs changes, or that a sleep begins or ends. Call it with the lock held.
-    @inline(__always) func mark(_ change: LoopChange) {
+    @inline(__always) func tell(_ change: LoopChange) {
         #if !GRUN_NO_TRACE
             if _slowPath(cgrun_is_tracing()) { tellChange(change) }
         #endif
     }
 
     /// Tells that a callout begins. Call it right before the program's code, without a lock.
-    @inline(__always) func begin(
+    @inline(__always) func tell(
         _ mark: @autoclosure () -> CalloutMark, closure: @autoclosure () -> ClosureSymbol.Words = .none,
         due: @autoclosure () -> Nanoseconds? = nil
     ) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What another thread, and the probe, can see of a loop.
+// What another thread, and the probe, can see of a loop, and the little that they change.
 
 import CGRun
 
 /// What a loop does at one moment.
-package enum LoopActivity: Equatable {
+package enum LoopSight: Equatable {
     /// The loop sleeps, or no one runs it.
     case waits
     /// A callout is under way or about to begin. If two looks find the same values, the callout has not returned in
     /// between. A callout that begins changes the count, a sleep the mark, and a nested run that ends the frame.
-    case isBusy(count: UInt32, mark: Nanoseconds, frame: UInt)
+    case isBusy(count: UInt32, sleep: Nanoseconds, frame: UInt)
     /// The loop's thread has ended.
     case hasEnded
 
@@ -52,17 +52,17 @@ extension GRunLoop {
     /// - Parameters:
     ///   - count: how many callouts and runs have begun.
     ///   - isHostPolling: whether a host polls; nil if the polls of hosts are not noted.
-    package func activityLocked(count: UInt32, isHostPolling: Bool?) -> LoopActivity {
+    package func sightLocked(count: UInt32, isHostPolling: Bool?) -> LoopSight {
         if isDead { return .hasEnded }
         let frame = innermost.map { UInt(bitPattern: $0.toOpaque()) } ?? 0
         if sleep.isUnderWay {
             // Under a host, the sleep begins in the hub's prepare function. GLib may then dispatch another source
             // without checking the hub, so the loop is busy although the sleep has not ended.
             guard isHostInControl, isHostPolling == false else { return .waits }
-            return .isBusy(count: count, mark: 0, frame: frame)
+            return .isBusy(count: count, sleep: 0, frame: frame)
         }
         if frame == 0, isHostPolling != false { return .waits }
-        return .isBusy(count: count, mark: frame == 0 ? 0 : sleep.mark(), frame: frame)
+        return .isBusy(count: count, sleep: frame == 0 ? 0 : sleep.serialOfLast(), frame: frame)
     }
 
     /// The innermost run; nil if no run is on the stack.

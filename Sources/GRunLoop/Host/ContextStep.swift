@@ -56,7 +56,7 @@ extension GRunLoop {
 }
 
 @inline(never) func callOutToContext(_ served: ServedContext, of loop: GRunLoop) {
-    loop.begin(CalloutMark(.context))
+    loop.tell(CalloutMark(.context))
     loop.handledSources &+= 1
     Contexts.dispatch(served.context)
     cgrun_keep_frame()

@@ -71,7 +71,7 @@ extension GRunLoop {
     func checkForHost(hasSlept: Bool, found: UInt32) -> Bool {
         lock.withLock {
             let hasSlept = hasSlept && isWaitAnnounced
-            mark(.hostHasPolled)
+            tell(.hostHasPolled)
             // True if the sleep was interrupted only to begin again with another deadline or descriptor (items 76 and
             // 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed

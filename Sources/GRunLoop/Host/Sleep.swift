@@ -25,8 +25,8 @@ struct Sleep {
     /// The mode of the sleep. Only its identity is kept, because comparing references would count them.
     private var mode: ObjectIdentifier?
     private(set) var until: Nanoseconds = .never
-    /// The last mark. Marks are negative, and dates never are.
-    private var lastMark: Nanoseconds = 0
+    /// The last serial number. Serial numbers are negative, and dates never are.
+    private var lastSerial: Nanoseconds = 0
 
     /// Begins a sleep. Called by our own wait (`sleepLocked`), and by a host's prepare (`prepareForHost`).
     mutating func begin(in mode: AnyObject, wokenBy waker: Waker, until: Nanoseconds) {
@@ -45,12 +45,12 @@ struct Sleep {
     var isUnderWay: Bool { waker != nil }
     func isIn(_ mode: AnyObject) -> Bool { self.mode == ObjectIdentifier(mode) }
 
-    /// Returns a mark. Call it only while no sleep is under way. Two calls return the same mark if there was no sleep
-    /// between them, because the next sleep overwrites the mark.
-    mutating func mark() -> Nanoseconds {
+    /// Returns a serial number of the last sleep. Call it only while no sleep is under way. Two calls return the same
+    /// number if there was no sleep between them, because the next sleep overwrites it with its end.
+    mutating func serialOfLast() -> Nanoseconds {
         if until >= 0 {
-            lastMark -= 1
-            until = lastMark
+            lastSerial -= 1
+            until = lastSerial
         }
         return until
     }

@@ -49,7 +49,7 @@ extension GRunLoop {
 @inline(never) func callOutToIdleWork(
     _ work: inout (@Sendable () -> Void)?, _ queue: GRunLoop.IdleQueue, of loop: GRunLoop
 ) {
-    loop.begin(CalloutMark(.idleWork, queue), closure: ClosureSymbol.of(work))
+    loop.tell(CalloutMark(.idleWork, queue), closure: ClosureSymbol.of(work))
     if let body = work.take() { body() }
     cgrun_keep_frame()
 }

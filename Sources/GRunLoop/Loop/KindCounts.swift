@@ -13,6 +13,6 @@ struct KindCounts {
     }
 
     @inline(__always) mutating func decrease(_ kind: ItemKind) { word &-= 1 &<< shift(kind) }
-    /// Only kinds that take turns are counted, and they are the first eight.
+    /// Only kinds that take turns are counted, and they are the first eight: `ItemKindTests` checks this.
     @inline(__always) private func shift(_ kind: ItemKind) -> UInt64 { UInt64(kind.rawValue) &* 8 }
 }

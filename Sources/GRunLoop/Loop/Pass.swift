@@ -54,7 +54,7 @@ extension GRunLoop {
         frame.run.stage.beginTail()
         let dispatches = !found.contexts.isEmpty && frame.run.scheduler.mayServe(.context)
         if dispatches { dispatchAllLocked(found.contexts, frame) }
-        mark(.service)
+        tell(.service)
         frame.run.scheduler.noteServed(.other)
         // Read before the service. Turns that become pending during it, by a cut or by a foreign loop in the callout,
         // are for later passes.

@@ -168,11 +168,11 @@ extension GRunLoop {
 
     func pushLocked(_ frame: Frame) {
         innermost = .passUnretained(frame)
-        mark(.runBegins)
+        tell(.runBegins)
     }
 
     func popLocked(_ frame: Frame) {
-        mark(.runEnds)
+        tell(.runEnds)
         innermost = frame.parentReference
     }
 

@@ -24,7 +24,7 @@ extension GRunLoop {
         let run = frame.run
         if isWaitAnnounced, run.isHosted, mode.areWaitsObserved, !looks { resumeHeadLocked() }
         if asksMainQueueFirstLocked(run, mode) {
-            mark(.mainQueueCheck)  // 6
+            tell(.mainQueueCheck)  // 6
             if MainQueue.isReady {
                 // This pass looks at nothing else.
                 run.scheduler.notePassesFromMemory(1)
@@ -32,7 +32,7 @@ extension GRunLoop {
             }
         }
         if !mode.areWaitsObserved, let item = takeFromMemoryLocked(run, mode) {
-            mark(.wait)
+            tell(.wait)
             return Found(item: item)
         }
         run.scheduler.noteLook()
@@ -60,7 +60,7 @@ extension GRunLoop {
         }
         if !run.isHosted {
             if mustExplainStrandedLocked(mode) { explainStrandedLocked() }
-            mark(.wait)  // 8
+            tell(.wait)  // 8
         }
         let found =
             run.isHosted
@@ -213,7 +213,7 @@ extension GRunLoop {
             // through the loop's own eventfd.
             let waker = context.map(Waker.context) ?? .descriptor(wakeDescriptor)
             sleep.begin(in: mode, wokenBy: waker, until: until)
-            mark(.sleeps)
+            tell(.sleeps)
             let own = OwnDescriptors(
                 descriptors: mode.descriptors.watched,
                 mainQueue: servesMainQueueLocked(mode) ? MainQueue.handle : -1,
@@ -221,7 +221,7 @@ extension GRunLoop {
             lock.unlock()
             let result = waitForEvents(poller, &frame.contexts, own: own, deadline: realDeadline(until))
             lock.lock()
-            mark(.wakes)
+            tell(.wakes)
             sleep.end()
             if result.wake, !cgrun_event_clear(wakeDescriptor), errno != EAGAIN { loseDescriptorsLocked("read", errno) }
             if let virtualTime, result.isEmpty { skipLocked(virtualTime, frame, mode) }

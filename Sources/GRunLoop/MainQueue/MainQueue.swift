@@ -189,7 +189,7 @@ extension GRunLoop {
 /// Drains the queue as a callout of the loop. Debuggers and profilers show this function by name: see the head of
 /// Pass.swift.
 @inline(never) func serviceMainDispatchQueue(of loop: GRunLoop) {
-    loop.begin(CalloutMark(.mainQueue))
+    loop.tell(CalloutMark(.mainQueue))
     loop.handledSources &+= 1
     MainQueue.drain()
     cgrun_keep_frame()

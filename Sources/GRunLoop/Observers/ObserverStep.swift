@@ -7,7 +7,7 @@ extension GRunLoop {
     /// Calls the observers of a stage, if there are any. The mode is looked up after the mark. A lookup before the mark
     /// would cost a register between the mark's comparison and its jump.
     @inline(__always) func notifyLocked(_ activity: Activity, _ mode: @autoclosure () -> ModeState) {
-        mark(activity)
+        tell(activity)
         let mode = mode()
         if mode.observed.contains(activity) { callObserversLocked(activity, mode) }
     }
@@ -58,7 +58,7 @@ extension GRunLoop.Observer {
     _ handler: inout (@Sendable (GRunLoop.Observer, GRunLoop.Activity) -> Void)?, _ observer: GRunLoop.Observer,
     _ activity: GRunLoop.Activity, of loop: GRunLoop
 ) {
-    loop.begin(CalloutMark(observer, activity), closure: ClosureSymbol.of(handler))
+    loop.tell(CalloutMark(observer, activity), closure: ClosureSymbol.of(handler))
     handler?(observer, activity)
     handler = nil
     cgrun_keep_frame()

@@ -21,7 +21,7 @@ extension GRunLoop {
 }
 
 @inline(never) func callOutToPort(_ port: GRunLoop.Port, _ taken: inout PortTaken, of loop: GRunLoop) {
-    loop.begin(CalloutMark(.port, port), closure: ClosureSymbol.of(port.handler))
+    loop.tell(CalloutMark(.port, port), closure: ClosureSymbol.of(port.handler))
     loop.handledSources &+= 1
     port.deliver(&taken)
     cgrun_keep_frame()

@@ -7,7 +7,7 @@ extension GRunLoop {
     /// Performs the sources that are signalled now, in order. Performs only the first if the run returns after a
     /// source. Returns whether any source was performed.
     @inline(__always) func performSourcesLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
-        mark(.sources)
+        tell(.sources)
         guard !mode.signalled.isEmpty else {
             if frame.run.scheduler.hasPendingTurns { endSourcesTurnLocked(frame, mode) }
             return false
@@ -80,7 +80,7 @@ extension GRunLoop {
 }
 
 @inline(never) func callOutToSource(_ source: GRunLoop.Source, of loop: GRunLoop) {
-    loop.begin(CalloutMark(.source, source), closure: ClosureSymbol.of(source.perform))
+    loop.tell(CalloutMark(.source, source), closure: ClosureSymbol.of(source.perform))
     loop.handledSources &+= 1
     source.perform()
     cgrun_keep_frame()

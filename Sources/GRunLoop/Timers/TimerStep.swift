@@ -123,7 +123,7 @@ extension GRunLoop.Timer {
 @inline(never) func callOutToPerform(
     _ body: inout (@Sendable () -> Void)?, due: Nanoseconds, of loop: GRunLoop
 ) {
-    loop.begin(CalloutMark(.timer), closure: ClosureSymbol.of(body), due: due)
+    loop.tell(CalloutMark(.timer), closure: ClosureSymbol.of(body), due: due)
     body?()
     body = nil
     cgrun_keep_frame()
@@ -133,7 +133,7 @@ extension GRunLoop.Timer {
 @inline(never) func callOutToTimer(
     _ handler: inout (@Sendable (GRunLoop.Timer) -> Void)?, _ timer: GRunLoop.Timer, of loop: GRunLoop?
 ) {
-    loop?.begin(CalloutMark(.timer, timer), closure: ClosureSymbol.of(handler))
+    loop?.tell(CalloutMark(.timer, timer), closure: ClosureSymbol.of(handler))
     handler?(timer)
     handler = nil
     cgrun_keep_frame()
