@@ -142,18 +142,18 @@ final class StallWatcher: @unchecked Sendable {
         setThreadName("stall monitor")
         // A handler may have forked. In the child, threads of the parent may hold the locks.
         while !Fork.isChild, !isToEnd() {
-            let activity = look()
+            let sight = look()
             let now = Nanoseconds.now()
-            if activity != seen { endStall(at: now) }
+            if sight != seen { endStall(at: now) }
             if Fork.isChild { return }
-            switch activity {
+            switch sight {
             case .hasEnded: return stop()
             case .waits:
                 seen = .waits
                 park()
             case .isBusy:
-                if activity != seen {
-                    seen = activity
+                if sight != seen {
+                    seen = sight
                     since = now
                 } else if told == nil, now - since >= threshold {
                     guard examine(at: now) else {
@@ -228,12 +228,12 @@ final class StallWatcher: @unchecked Sendable {
             if case .isBusy(let known, _, _) = seen, known == count { return seen }
             return .isBusy(count: count, sleep: 0, frame: LoopSight.unknownFrame)
         }
-        let activity = diagnostics.sightLocked(of: loop)
+        let sight = diagnostics.sightLocked(of: loop)
         loop.lock.unlock()
-        if case .isBusy(let count, _, LoopSight.unknownFrame) = seen, case .isBusy(count, _, _) = activity {
-            seen = activity
+        if case .isBusy(let count, _, LoopSight.unknownFrame) = seen, case .isBusy(count, _, _) = sight {
+            seen = sight
         }
-        return activity
+        return sight
     }
 
     /// The callout that has stalled; nil if it has returned.

@@ -32,13 +32,14 @@ package protocol LoopProbe: AnyObject {
     func hostWillPollLocked(in context: OpaquePointer?, of loop: GRunLoop)
     /// The loop has another home context, or none any more. Any thread.
     func homeContextHasChangedLocked()
-    /// The loop's thread ends. Threads that watch the loop must look now.
+    /// The loop's thread ends. The probe wakes the threads that watch the loop.
     func loopEndsLocked()
-    /// The loop has ended. Everything of it that the probe holds must go.
+    /// The loop has ended. The probe releases what it holds of the loop.
     func loopHasEnded()
 }
 
-/// A stage of a pass, by its number in traces and pictures.
+/// A stage of a pass. The raw value is its number in the data of a picture, and not that of ARCHITECTURE.md, where one
+/// number may stand for several steps.
 package enum PassStage: Int64 {
     case entry, beforeTimers, beforeSources, blocks, sources, mainQueueCheck, beforeWaiting, wait, afterWaiting
     case service, exit

@@ -8,7 +8,7 @@ package enum LoopSight: Equatable {
     /// The loop sleeps, or no one runs it.
     case waits
     /// A callout is under way or about to begin. If two looks find the same values, the callout has not returned in
-    /// between. A callout that begins changes the count, a sleep the mark, and a nested run that ends the frame.
+    /// between. A callout that begins changes `count`, a sleep `sleep`, and a nested run that ends `frame`.
     case isBusy(count: UInt32, sleep: Nanoseconds, frame: UInt)
     /// The loop's thread has ended.
     case hasEnded

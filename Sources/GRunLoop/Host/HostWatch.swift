@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers a host that iterates the home context, through the hub: whether there is work, and what to watch.
+// Returns to a host that iterates the home context whether there is work, and what its poll is to watch.
 //
 // `prepare` and `check` run no user code. The state that `prepare` leaves for `check` is only a hint, because GLib may
 // leave out the call of `check`.

@@ -56,8 +56,8 @@ struct ItemKinds: OptionSet {
 
     func contains(_ kind: ItemKind) -> Bool { contains(ItemKinds(kind)) }
 
-    /// How many sets of kinds that take turns there are.
-    static var sets: Int { Int(takingTurns.rawValue) + 1 }
+    /// The raw value of each set of kinds that take turns is below this number.
+    static var numberLimit: Int { Int(takingTurns.rawValue) + 1 }
     /// Returns the kinds that the bits of a number stand for. Used by tests that perturb whose turn it is.
     static func some(_ number: Int) -> ItemKinds {
         ItemKinds(rawValue: UInt16(truncatingIfNeeded: number)).intersection(takingTurns)

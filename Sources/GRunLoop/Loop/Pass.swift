@@ -27,15 +27,15 @@ extension GRunLoop {
     /// waits, and the tail follows that wait. The lock is held before and after, and never while user code runs.
     @inline(never) func runPassLocked(_ frame: Frame, _ mode: ModeState) -> PassEnd {
         let run = frame.run
-        let handled = runHeadLocked(frame, mode)
+        let handled = runHeadLocked(frame, mode)  // 2 to 5
         var looks = run.onlyLooks || (handled && !sleepsAtOnceLocked(frame, mode))
         if run.scheduler.hasPendingTurns {
             // Whatever the tail would find has to wait until the host's turn is over.
             if run.scheduler.isHostsTurn { return .other }
             looks = true
         }
-        guard let found = takeReadyLocked(frame, mode, looks: looks) else { return .waits }
-        return runTailLocked(frame, mode, found) || handled ? .handledSource : .other
+        guard let found = waitLocked(frame, mode, looks: looks) else { return .waits }  // 6 to 9
+        return runTailLocked(frame, mode, found) || handled ? .handledSource : .other  // 10, 11
     }
 
     /// Makes the head of a pass, which comes before the wait: stages 2 to 5. Returns whether a source was handled.

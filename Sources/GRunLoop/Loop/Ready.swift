@@ -71,8 +71,8 @@ extension GRunLoop {
     /// stop being ready, the next moment. Tests perturb it.
     func kindsForTurnsLocked(_ frame: Frame) -> ItemKinds {
         var ready = readyForTurnsLocked(frame)
-        if perturbs(CGRUN_SITE_TURN) { ready.subtract(.some(perturbed(below: ItemKinds.sets))) }
-        if perturbs(CGRUN_SITE_STALE_TURN) { ready.formUnion(.some(perturbed(below: ItemKinds.sets))) }
+        if perturbs(CGRUN_SITE_TURN) { ready.subtract(.some(perturbed(below: ItemKinds.numberLimit))) }
+        if perturbs(CGRUN_SITE_STALE_TURN) { ready.formUnion(.some(perturbed(below: ItemKinds.numberLimit))) }
         return ready
     }
 

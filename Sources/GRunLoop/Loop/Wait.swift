@@ -20,7 +20,7 @@ extension GRunLoop {
     /// Returns nil where a host drives and nothing is ready: the host waits, and the tail of the pass is pending.
     ///
     /// - Parameter looks: if true, the pass looks without waiting, and leaves out stages 7 and 9.
-    @inline(never) func takeReadyLocked(_ frame: Frame, _ mode: ModeState, looks: Bool) -> Found? {
+    @inline(never) func waitLocked(_ frame: Frame, _ mode: ModeState, looks: Bool) -> Found? {
         let run = frame.run
         if isWaitAnnounced, run.isHosted, mode.areWaitsObserved, !looks { resumeHeadLocked() }
         if asksMainQueueFirstLocked(run, mode) {
