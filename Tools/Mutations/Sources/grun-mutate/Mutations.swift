@@ -140,7 +140,8 @@ final class MutationFinder: SyntaxVisitor {
 
     override func visit(_ node: ReturnStmtSyntax) -> SyntaxVisitorContinueKind {
         // What a function returns is another value: the negation of a condition is the one that has the type.
-        if let value = node.expression, value.is(SequenceExprSyntax.self),
+        if let value = node.expression, let sequence = value.as(SequenceExprSyntax.self),
+            !sequence.elements.contains(where: { $0.is(UnresolvedTernaryExprSyntax.self) }),
             value.description.contains(where: isComparison)
         {
             replace(value, by: "!(\(value.trimmedDescription))", "result")
