@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only the C interface needs: stall monitors by number, and the timeline of the process.
+// Functions that only the C interface needs: stall monitors by number, and the timeline of the process.
 
 package import GRunLoop
 

@@ -77,9 +77,9 @@ final class LoopDiagnostics: LoopProbe {
 
     /// Has GLib report when the host's polls begin and end, as long as the loop is watched or recorded. A loop that
     /// drives itself pays nothing for these reports.
-    func hostWillPollLocked(in context: OpaquePointer?, of loop: GRunLoop) {
+    func hostWillPollLocked(of loop: GRunLoop) {
         guard recordsHost(of: loop) || watchers > 0 else { return stopNotingPollsLocked() }
-        guard beatSource == nil, let context else { return }
+        guard beatSource == nil, let context = loop.homeContextLocked else { return }
         beatSource = BeatSource(of: beat, in: context)
         // GLib no longer prepares the new source before the poll that follows, so this poll is noted here.
         cgrun_beat_note_poll(beat)

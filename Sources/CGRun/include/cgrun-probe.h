@@ -34,10 +34,10 @@ __attribute__((no_sanitize("thread"))) static inline bool cgrun_is_inspecting(vo
     return cgrun_inspected_loops != 0;
 }
 
-/// What a loop's thread tells at each callout to the threads that watch the loop. It does so without a clock, a lock or
-/// an atomic instruction.
+/// A loop's thread writes this at each callout, for the threads that watch the loop. It uses no clock, no lock and no
+/// atomic instruction.
 typedef struct {
-    /// What the watchers want of the loop's thread at its next callout: bits of CGRUN_BEAT_…. Other threads write it.
+    /// The tasks of the loop's thread at its next callout, as bits of CGRUN_BEAT_…. The watching threads write them.
     uint32_t wants;
     /// Counts the callouts and runs as they begin, while loops are watched or traced. While the loop is watched or
     /// recorded, it also counts the host's polls as they end.

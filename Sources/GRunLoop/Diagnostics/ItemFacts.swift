@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The beginning of an item's description: its label, and the number and times of its calls.
 
-/// What descriptions say about an item while loops are recorded.
+/// The counts that the description of an item contains while loops are recorded.
 package enum ItemFacts {
     private static let lock = Lock.take()
     /// Guarded by the lock.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop tells its probe: the one hook for traces, recordings and stall monitors.
+// The one hook for traces, recordings and stall monitors: a loop tells its probe what it does.
 
 package import CGRun
 
@@ -29,7 +29,7 @@ package protocol LoopProbe: AnyObject {
     /// The stack of runs changes, or a sleep begins or ends.
     func changesLocked(_ change: LoopChange, of loop: GRunLoop)
     /// A host is about to poll. Called only while loops are traced or watched.
-    func hostWillPollLocked(in context: OpaquePointer?, of loop: GRunLoop)
+    func hostWillPollLocked(of loop: GRunLoop)
     /// The loop has another home context, or none any more. Any thread.
     func homeContextHasChangedLocked()
     /// The loop's thread ends. The probe wakes the threads that watch the loop.
@@ -38,8 +38,8 @@ package protocol LoopProbe: AnyObject {
     func loopHasEnded()
 }
 
-/// A stage of a pass. The raw value is its number in the data of a picture, and not that of ARCHITECTURE.md, where one
-/// number may stand for several steps.
+/// A stage of a pass. The raw value stands for the stage in recordings. It is not the number of the stage in
+/// ARCHITECTURE.md.
 package enum PassStage: Int64 {
     case entry, beforeTimers, beforeSources, blocks, sources, mainQueueCheck, beforeWaiting, wait, afterWaiting
     case service, exit
@@ -66,7 +66,7 @@ package enum LoopChange {
     case sleeps
     /// The loop is awake, although the sleep has not ended yet.
     case wakes
-    /// A host's poll has returned. The sleep that it was is ended next.
+    /// A host's poll has returned. The loop ends its sleep next.
     case hostHasPolled
 }
 

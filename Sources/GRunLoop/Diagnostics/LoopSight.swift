@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What another thread, and the probe, can see of a loop, and the little that they change.
+// The view that another thread and the probe have of a loop, and the little that they change.
 
 import CGRun
 
-/// What a loop does at one moment.
+/// The activity of a loop at one moment.
 package enum LoopSight: Equatable {
     /// The loop sleeps, or no one runs it.
     case waits

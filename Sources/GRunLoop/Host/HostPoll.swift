@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host's poll waits for, on the loop's behalf.
+// The descriptors and contexts that a host's poll watches for the loop.
 
 import CGRun
 import CGRunGLib

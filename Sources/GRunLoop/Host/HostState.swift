@@ -8,7 +8,7 @@ struct HostState {
     let run = Run(isHosted: true)
     /// A frame for the next dispatch, which need not allocate one. The loop's thread only.
     var spareFrame: Frame?
-    /// What the host's poll watches for the loop.
+    /// The descriptors and contexts that the host's poll watches for the loop.
     var poll = HostPoll()
     /// The modes that were pushed as the ambient mode, the current one last. No mode is retained here, because modes
     /// live as long as their loop.

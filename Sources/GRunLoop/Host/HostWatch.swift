@@ -34,7 +34,7 @@ extension GRunLoop {
             forgetLostMainQueueLocked()
             host.polled = nil
             if !isHostInControl { suspendPassLocked() }
-            if cgrun_is_inspecting() { probe?.hostWillPollLocked(in: home?.context, of: self) }
+            if cgrun_is_inspecting() { probe?.hostWillPollLocked(of: self) }
             return host.ambient._withUnsafeGuaranteedRef { mode in
                 // Attaching sentinels has a cost, and another thread must not do it. So it is done here, and only on a
                 // change.
