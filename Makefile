@@ -233,7 +233,6 @@ test-debian: check-deps
 ## Benchmarks/limits.tsv.
 counts: check-deps
 	@$(call install,util-linux)
-	$(SWIFT) build --package-path Benchmarks -c release
 	Benchmarks/counts
 
 ## Ours and the peers, interleaved on one core: Benchmarks/RESULTS.md, SCALE.md and their charts.
