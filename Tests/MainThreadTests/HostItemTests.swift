@@ -124,6 +124,35 @@ final class HostItemTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["block"])
     }
 
+    /// item 50: a pass serves what ended its wait. If an observer of afterWaiting makes an item ready, the next pass
+    /// serves it. The order of the kinds does not matter.
+    func testMadeReadyByAfterWaiting() throws {
+        settle()
+        let pipe = Pipe()
+        try temporary(
+            GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { [trace] _, _ in
+                trace("served")
+                pipe.drain()
+            })
+        let port = GRunLoop.Port { [trace] _ in trace("served") }
+        loop.add(port, forMode: .default)
+        addTeardownBlock { port.invalidate() }
+        let timer = temporary(
+            GRunLoop.Timer(fireAt: GRunLoop.distantFuture, interval: .seconds(3600)) { [trace] _ in trace("served") })
+        let actions: [@Sendable () -> Void] = [
+            { _ = port.trySend(GRunLoop.PortMessage()) }, { timer.fireDate = GRunLoop.now }, { pipe.send() },
+        ]
+        for kind in [0, 1, 2, 1, 0, 2] {
+            settleHost()
+            _ = trace.take()
+            once(.afterWaiting) { actions[kind]() }
+            loop.wakeUp()
+            iterateHost { trace.lines.contains("served") && trace.lines.last == "beforeWaiting" }
+            let lines = trace.lines.filter { $0 != "beforeWaiting" && $0 != "afterWaiting" }
+            XCTAssertEqual(Array(lines.prefix(3)), ["beforeTimers", "beforeSources", "served"], "kind \(kind)")
+        }
+    }
+
     /// item 70: a wake-up after the wait is ignored, since another pass comes before the next sleep anyway.
     func testWakeUpAfterTheWait() {
         settle()

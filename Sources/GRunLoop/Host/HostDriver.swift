@@ -16,20 +16,27 @@ extension GRunLoop {
     /// because the READY flag may be left over from an earlier iteration.
     func serveHost() {
         guard let frame = beginDispatch() else { return }
-        let wasPending = host.run.stage.isPending
+        let mode = frame.mode
+        // The tail belongs to the mode of its head, and the ambient mode may have changed since. The observers are
+        // called after the look, as in a run without a host. So the next pass serves what they make ready.
+        let found = isTailPendingLocked(in: mode) ? findForPendingTailLocked(frame, mode) : nil
         endHostWaitLocked()  // 9
-        // The tail belongs to the mode of its head. The ambient mode may have changed since, or a foreign loop in an
-        // observer may have made passes.
-        let isPending = wasPending && host.waitMode === frame.mode
-        if !isPending || runPendingTailLocked(frame, frame.mode) { runHostedPassesLocked(frame) }
+        let goesOn = if let found { runPendingTailLocked(frame, mode, found) } else { true }
+        if goesOn { runHostedPassesLocked(frame) }
         endDispatch(frame)
     }
 
+    /// Finds what the tail of the pending pass serves.
+    private func findForPendingTailLocked(_ frame: Frame, _ mode: ModeState) -> Found {
+        let contexts = readyContextsLocked(frame)
+        let polled = host.polled.take()
+        return Found(
+            contexts: contexts,
+            item: nextItemLocked(host.run, mode, polled: polled, now: timeForTimersLocked(mode)))
+    }
+
     /// Runs the tail of the pass whose head found nothing to do. Returns whether whole passes follow.
-    private func runPendingTailLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
-        let found = Found(
-            contexts: readyContextsLocked(frame),
-            item: nextItemLocked(host.run, mode, polled: host.polled.take(), now: timeForTimersLocked(mode)))
+    private func runPendingTailLocked(_ frame: Frame, _ mode: ModeState, _ found: Found) -> Bool {
         // The loop has nothing to do: another source woke the host, or the READY flag is stale. The tail stays pending.
         if found.isEmpty, !hasLeftoversLocked(mode) {
             leaveWaitToHostLocked(mode, isAnnounced: false)
