@@ -81,13 +81,42 @@ void cgrun_beat_wait(cgrun_beat *beat, uint32_t nudges, int64_t until)
     }
 }
 
+// MARK: What a signal handler may ask GLib
+
+/// GLib allocates memory in a thread's first call of g_main_depth(), and frees it in a destructor of thread-specific
+/// data. Afterwards the next call allocates it again. A signal handler must not allocate memory, because it may have
+/// interrupted malloc().
+static __thread enum { DEPTH_UNKNOWN, DEPTH_ALLOCATED, DEPTH_FREED } depth_memory
+    __attribute__((tls_model("initial-exec")));
+
+/// A function of glibc's, by which C++ destroys variables of a thread. They are destroyed before thread-specific data.
+int __cxa_thread_atexit_impl(void (*function)(void *), void *data, void *library);
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+static void note_end_of_thread(void *unused)
+{
+    (void)unused;
+    depth_memory = DEPTH_FREED;
+}
+
+static void allocate_depth(void)
+{
+    if (depth_memory != DEPTH_UNKNOWN)
+        return;
+    g_main_depth();
+    if (__cxa_thread_atexit_impl(note_end_of_thread, NULL, &__dso_handle) == 0)
+        depth_memory = DEPTH_ALLOCATED;
+}
+
+int cgrun_thread_depth(void) { return depth_memory == DEPTH_ALLOCATED ? g_main_depth() : 0; }
+
+// MARK: The loop's thread
+
 void cgrun_beat_answer(cgrun_beat *beat)
 {
     uint32_t wants = __atomic_load_n(&beat->pulse.wants, __ATOMIC_RELAXED);
     if (wants & CGRUN_BEAT_UNKNOWN) {
-        // GLib allocates memory in a thread's first call of this function. The signal handler that calls it later must
-        // not allocate memory.
-        g_main_depth();
+        allocate_depth();
         __atomic_store_n(&beat->serial, cgrun_thread_serial(), __ATOMIC_RELAXED);
         __atomic_store_n(&beat->thread, gettid(), __ATOMIC_RELEASE);
         cgrun_beat_forget(beat, CGRUN_BEAT_UNKNOWN);

@@ -45,11 +45,10 @@ static uintptr_t interrupted_at(const ucontext_t *context)
 #endif
 }
 
-/// Notes what GLib dispatches. g_main_depth() and g_main_current_source() read the thread's own memory, which exists
-/// since cgrun_beat_answer() called the former.
+/// Notes what GLib dispatches. If the depth is not 0, g_main_current_source() only reads the thread's own memory.
 static void note_source(cgrun_sample *sample)
 {
-    sample->depth = g_main_depth();
+    sample->depth = cgrun_thread_depth();
     sample->source[0] = '\0';
     GSource *source = sample->depth > 0 ? g_main_current_source() : NULL;
     // Not g_source_get_context(), which complains about a source that was destroyed in its callback.

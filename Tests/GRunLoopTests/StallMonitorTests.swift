@@ -559,6 +559,14 @@ private struct Leaf: @unchecked Sendable {
     }
 
     @Test(
+        "the signal handler gets no memory, not even where the thread's destructors have run",
+        .disabled(if: sanitizer != nil))
+    func atTheEndOfAThread() async {
+        let output = await outcome(ofChild: "stall-at-the-end-of-a-thread", of: "grun-stall-child").output
+        #expect(output == ["0"])
+    }
+
+    @Test(
         "the label is told, although another thread keeps the labels while the stall is examined",
         .disabled(if: sanitizer != nil))
     func labelsHeld() async {

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 void dynamic_linker_ask(void)
@@ -30,6 +31,11 @@ const bool malloc_gate_exists = false;
 void malloc_gate_close(void) {}
 void malloc_gate_open(void) {}
 void malloc_gate_call_in_linker(void (*function)(void)) { (void)function; }
+unsigned malloc_gate_count_while_asleep(int milliseconds)
+{
+    (void)milliseconds;
+    return 0;
+}
 
 #else
 
@@ -40,6 +46,9 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *memory);
+
+/// How often the calling thread has asked for memory. A signal handler that interrupts it counts, too.
+static __thread unsigned allocations;
 
 /// The thread that keeps the others out; 0: the gate is open.
 static int keeper;
@@ -55,6 +64,15 @@ void malloc_gate_open(void)
 
 void malloc_gate_call_in_linker(void (*function)(void)) { next_call = function; }
 
+unsigned malloc_gate_count_while_asleep(int milliseconds)
+{
+    unsigned before = allocations;
+    struct timespec left = {.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1000000L};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
+        ;
+    return allocations - before;
+}
+
 static bool is_in_linker(const void *address)
 {
     Dl_info info;
@@ -63,6 +81,7 @@ static bool is_in_linker(const void *address)
 
 static void pass_gate(void)
 {
+    allocations++;
     int found;
     while ((found = __atomic_load_n(&keeper, __ATOMIC_SEQ_CST)) != 0 && found != gettid())
         syscall(SYS_futex, &keeper, FUTEX_WAIT_PRIVATE, found, NULL, NULL, 0);

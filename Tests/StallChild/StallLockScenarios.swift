@@ -61,6 +61,7 @@ let stallLockScenarios: [String: @Sendable () throws -> Void] = [
         stall(taking: { pthread_mutex_lock(logLock) }, giving: { pthread_mutex_unlock(logLock) })
     },
     "stall-with-the-labels-held": { try stallWithLabelsHeld() },
+    "stall-at-the-end-of-a-thread": stallAtTheEndOfAThread,
     "stall-in-dlopen": { stallInDlopen(isLogged: true) },
     "stall-in-dlopen-and-a-handler": { stallInDlopen(isLogged: false) },
 ]
@@ -177,6 +178,23 @@ private func stallWithLabelsHeld() throws {
     GRunLoop.main.run(for: .milliseconds(20))
     report(first)
     withExtendedLifetime(monitor) {}
+}
+
+// MARK: The end of a thread
+
+/// A host has driven the loop. What a channel's closure has captured stalls in its deinit, in the last round of the
+/// thread's destructors. The memory that GLib had for the thread is gone by then, and the stall looks like a callback
+/// of the host's. Says how often the signal handler got memory.
+private func stallAtTheEndOfAThread() {
+    setenv("GRUN_STALLS", "50ms", 1)
+    let channel = GRunLoop.Channel<Int>()
+    join(
+        startThread {
+            let witness = Witness { say("\(malloc_gate_count_while_asleep(400))") }
+            let loop = GRunLoop.current
+            channel.receive(on: loop) { _ in withExtendedLifetime(witness) {} }
+            for _ in 0..<3 { loop.homeContext?.withPointer { _ = g_main_context_iteration($0, 0) } }
+        })
 }
 
 // MARK: The log

@@ -71,6 +71,9 @@ uint64_t cgrun_thread_serial(void);
 /// The calling thread's serial number; 0 if cgrun_thread_serial() was not called on this thread yet. May be called in a
 /// signal handler.
 uint64_t cgrun_thread_known_serial(void);
+/// The value of g_main_depth() on the calling thread; 0 if GLib would have to allocate memory to tell it, as while the
+/// thread ends. May be called in a signal handler, once cgrun_beat_answer() was called on the thread.
+int cgrun_thread_depth(void);
 /// The kernel's id of the loop's thread; 0 if it is not known yet.
 int32_t cgrun_beat_thread(const cgrun_beat *beat);
 bool cgrun_beat_host_polls(const cgrun_beat *beat);

@@ -15,6 +15,9 @@ void malloc_gate_open(void);
 /// The next call of malloc() by the dynamic linker, on the calling thread, first calls the function.
 void malloc_gate_call_in_linker(void (*function)(void));
 
+/// Sleeps, and returns how often the calling thread has got or freed memory meanwhile, in signal handlers.
+unsigned malloc_gate_count_while_asleep(int milliseconds);
+
 /// Returns once it has had the lock of the dynamic linker.
 void dynamic_linker_ask(void);
 
