@@ -58,10 +58,10 @@ public func grun_channel_send(_ channel: OpaquePointer?, _ message: gpointer?) -
 }
 
 @c @implementation
-public func grun_channel_finish(_ channel: OpaquePointer?) { Call.of { $0.channel(channel)?.finish() } }
+public func grun_channel_close(_ channel: OpaquePointer?) { Call.of { $0.channel(channel)?.close() } }
 
 @c @implementation
-public func grun_channel_close(_ channel: OpaquePointer?) { Call.of { $0.channel(channel)?.close() } }
+public func grun_channel_invalidate(_ channel: OpaquePointer?) { Call.of { $0.channel(channel)?.invalidate() } }
 
 @c @implementation
 public func grun_channel_is_open(_ channel: OpaquePointer?) -> gboolean {

@@ -13,7 +13,7 @@ public func grun_child_source_new(
     Call.of { call in
         guard let function = call.function(function), call.error(error) else { return nil }
         let closure = Closure(function, data, notify)
-        do throws(GRunLoop.ChildError) {
+        do throws(GRunLoop.SystemError) {
             return retained(
                 try GRunLoop.ChildSource(pid: pid) { source, outcome in
                     switch outcome {
@@ -21,25 +21,14 @@ public func grun_child_source_new(
                         closure.function(borrowed(source), status.waitStatus, nil, closure.data)
                     case .failure(let failure):
                         var lost: UnsafeMutablePointer<GError>?
-                        fail(&lost, failure.code, failure.description)
+                        fail(&lost, failure)
                         closure.function(borrowed(source), -1, lost, closure.data)
                         g_clear_error(&lost)
                     }
                 })
         } catch let failure {
-            fail(error, failure.code, failure.description)
+            fail(error, failure)
             return nil
-        }
-    }
-}
-
-extension GRunLoop.ChildError {
-    fileprivate var code: GRunError {
-        switch self {
-        case .notAChild: GRUN_ERROR_NOT_A_CHILD
-        case .statusLost: GRUN_ERROR_STATUS_LOST
-        case .limitReached: GRUN_ERROR_LIMIT_REACHED
-        case .unsupported: GRUN_ERROR_NOT_SUPPORTED
         }
     }
 }

@@ -6,7 +6,9 @@ public import CGRunHeaders
 import GRunLoop
 
 extension Call {
-    fileprivate func context(_ pointer: OpaquePointer?) -> OpaquePointer? { required(pointer, "context != NULL") }
+    fileprivate func context(_ pointer: OpaquePointer?) -> GRunLoop.Context? {
+        required(pointer, "context != NULL").map { GRunLoop.Context($0) }
+    }
 }
 
 @c @implementation
@@ -17,19 +19,19 @@ public func grun_loop_get_home_context(_ loop: OpaquePointer?) -> OpaquePointer?
 
 @c @implementation
 public func grun_loop_add_context(_ loop: OpaquePointer?, _ context: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
-    Call.of(loop, { $0.context(context) }, mode, otherwise: ()) { $0.add(context: $1, forMode: $2) }
+    Call.of(loop, { $0.context(context) }, mode, otherwise: ()) { $0.add($1, forMode: $2) }
 }
 
 @c @implementation
 public func grun_loop_remove_context(_ loop: OpaquePointer?, _ context: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
-    Call.of(loop, { $0.context(context) }, mode, otherwise: ()) { $0.remove(context: $1, forMode: $2) }
+    Call.of(loop, { $0.context(context) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
 }
 
 @c @implementation
 public func grun_loop_contains_context(
     _ loop: OpaquePointer?, _ context: OpaquePointer?, _ mode: UnsafePointer<CChar>?
 ) -> gboolean {
-    Call.of(loop, { $0.context(context) }, mode, otherwise: false) { $0.contains(context: $1, forMode: $2) }.gboolean
+    Call.of(loop, { $0.context(context) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
 }
 
 @c @implementation

@@ -20,7 +20,7 @@ public func grun_loop_push_ambient_mode(
             return 0
         }
         var id: guint = 0
-        _ = succeeds(error) { () throws(GRunLoop.DescriptorError) in id = try loop.pushNumbered(ambientMode: mode) }
+        _ = succeeds(error) { () throws(GRunLoop.SystemError) in id = try loop.pushNumbered(ambientMode: mode) }
         return id
     }
 }

@@ -33,7 +33,7 @@ extension GRunLoop.RunResult {
 
 @c @implementation
 public func grun_loop_run(_ loop: OpaquePointer?) -> GRunResult {
-    Call.of { $0.loop(loop)?.runUntilStopped().result ?? GRUN_RESULT_FINISHED }
+    Call.of { $0.loop(loop)?.run().result ?? GRUN_RESULT_FINISHED }
 }
 
 @c @implementation
@@ -60,7 +60,9 @@ public func grun_loop_run_in_mode_usec(
 }
 
 @c @implementation
-public func grun_loop_run_until_finished(_ loop: OpaquePointer?) { Call.of { $0.loop(loop)?.run() } }
+public func grun_loop_run_until_finished(_ loop: OpaquePointer?) {
+    Call.of { $0.loop(loop)?.run(until: GRunLoop.distantFuture) }
+}
 
 @c @implementation
 public func grun_loop_run_until_date(_ loop: OpaquePointer?, _ limit: gint64) {

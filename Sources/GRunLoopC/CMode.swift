@@ -23,7 +23,7 @@ public func grun_loop_add_common_mode(
 ) -> gboolean {
     Call.of { call in
         guard let loop = call.loop(loop), let mode = call.runnableMode(mode), call.error(error) else { return false }
-        return succeeds(error) { () throws(GRunLoop.DescriptorError) in try loop.addCommonMode(mode) }
+        return succeeds(error) { () throws(GRunLoop.SystemError) in try loop.addCommonMode(mode) }
     }.gboolean
 }
 
@@ -62,7 +62,7 @@ public func grun_loop_add_fd_source(
     _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
 ) -> gboolean {
     Call.of(loop, { $0.error(error) ? $0.fdSource(source) : nil }, mode, otherwise: false) { loop, source, mode in
-        succeeds(error) { () throws(GRunLoop.DescriptorError) in try loop.add(source, forMode: mode) }
+        succeeds(error) { () throws(GRunLoop.SystemError) in try loop.add(source, forMode: mode) }
     }.gboolean
 }
 
@@ -87,7 +87,7 @@ public func grun_loop_add_signal_source(
     _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
 ) -> gboolean {
     Call.of(loop, { $0.error(error) ? $0.signalSource(source) : nil }, mode, otherwise: false) { loop, source, mode in
-        succeeds(error) { () throws(GRunLoop.DescriptorError) in try loop.add(source, forMode: mode) }
+        succeeds(error) { () throws(GRunLoop.SystemError) in try loop.add(source, forMode: mode) }
     }.gboolean
 }
 
@@ -113,7 +113,7 @@ public func grun_loop_add_child_source(
     _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
 ) -> gboolean {
     Call.of(loop, { $0.error(error) ? $0.childSource(source) : nil }, mode, otherwise: false) { loop, source, mode in
-        succeeds(error) { () throws(GRunLoop.DescriptorError) in try loop.add(source, forMode: mode) }
+        succeeds(error) { () throws(GRunLoop.SystemError) in try loop.add(source, forMode: mode) }
     }.gboolean
 }
 
@@ -236,7 +236,7 @@ public func grun_loop_add_message_port(
     _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
 ) -> gboolean {
     Call.of(loop, { $0.error(error) ? $0.messagePort(port) : nil }, mode, otherwise: false) { loop, port, mode in
-        succeeds(error) { () throws(GRunLoop.DescriptorError) in try loop.add(port, forMode: mode) }
+        succeeds(error) { () throws(GRunLoop.SystemError) in try loop.add(port, forMode: mode) }
     }.gboolean
 }
 

@@ -99,14 +99,25 @@ private func address(_ function: GRunFunc) -> UInt { UInt(bitPattern: unsafeBitC
 public func grun_loop_perform_after(
     _ loop: OpaquePointer?, _ seconds: gdouble, _ mode: UnsafePointer<CChar>?, _ function: GRunFunc?, _ data: gpointer?,
     _ notify: GDestroyNotify?
-) {
+) -> guint64 {
     Call.of { call in
         guard let loop = call.loop(loop), let delay = call.seconds(seconds), let mode = call.mode(mode),
             let function = call.function(function)
-        else { return }
+        else { return 0 }
         let closure = Closure(function, data, notify)
-        loop.perform(after: delay, inModes: [mode], data: address(data), function: address(function)) { closure.call() }
+        let number = loop.performNumbered(
+            after: delay, inModes: [mode], data: address(data), function: address(function)
+        ) { closure.call() }
+        return guint64(number)
     }
+}
+
+@c @implementation
+public func grun_loop_cancel_perform(_ loop: OpaquePointer?, _ perform: guint64) -> gboolean {
+    Call.of { call in
+        guard let loop = call.loop(loop), call.isOwnThread(loop) else { return false }
+        return loop.cancelPerform(numbered: UInt64(perform))
+    }.gboolean
 }
 
 @c @implementation

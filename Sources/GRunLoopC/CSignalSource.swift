@@ -13,26 +13,15 @@ public func grun_signal_source_new(
     Call.of { call in
         guard let function = call.function(function), call.error(error) else { return nil }
         let closure = Closure(function, data, notify)
-        do throws(GRunLoop.SignalError) {
+        do throws(GRunLoop.SystemError) {
             return retained(
                 try GRunLoop.SignalSource(signal, replacing: Bool(replacing)) { source, count in
                     let stays = closure.function(borrowed(source), guint64(count), closure.data)
                     if !Bool(stays) { source.invalidate() }
                 })
         } catch let failure {
-            fail(error, failure.code, failure.description)
+            fail(error, failure)
             return nil
-        }
-    }
-}
-
-extension GRunLoop.SignalError {
-    fileprivate var code: GRunError {
-        switch self {
-        case .notASignal, .refused: GRUN_ERROR_SIGNAL_REFUSED
-        case .handled: GRUN_ERROR_SIGNAL_HANDLED
-        case .limitReached: GRUN_ERROR_LIMIT_REACHED
-        case .forbidden, .forked: GRUN_ERROR_NOT_SUPPORTED
         }
     }
 }

@@ -25,10 +25,10 @@ public func grun_loop_watch_stalls(
                 }
             }
         }
-        do throws(GRunLoop.StallMonitor.StartError) {
+        do throws(GRunLoop.SystemError) {
             return guint64(try loop.watchStalls(threshold: threshold, handler))
         } catch let failure {
-            fail(error, GRUN_ERROR_NO_THREAD, failure.description)
+            fail(error, failure)
             return 0
         }
     }

@@ -15,14 +15,13 @@ public func grun_thread_new(
             let text = call.required(String(validatingCString: name), "g_utf8_validate (name, -1, NULL)")
         else { return nil }
         let closure = setUp.map { Closure($0, data, nil) }
-        do throws(GRunLoop.Thread.StartError) {
+        do throws(GRunLoop.SystemError) {
             return retained(
                 try GRunLoop.Thread(name: text) { here in
                     if let closure { closure.function(borrowed(here.loop), closure.data) }
                 })
         } catch let failure {
-            let code = failure == .noDescriptor ? GRUN_ERROR_LIMIT_REACHED : GRUN_ERROR_NO_THREAD
-            fail(error, code, failure.description)
+            fail(error, failure)
             return nil
         }
     }

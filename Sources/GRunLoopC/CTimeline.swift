@@ -22,12 +22,11 @@ public func grun_timeline_write(
 ) -> gboolean {
     Call.of { call in
         guard let path = call.required(path, "path != NULL"), call.error(error) else { return false }
-        do throws(GRunLoop.Timeline.WriteError) {
+        do throws(GRunLoop.SystemError) {
             try GRunLoop.writeTimeline(to: path)
             return true
         } catch let failure {
-            let code = if case .forked = failure { GRUN_ERROR_NOT_SUPPORTED } else { GRUN_ERROR_SYSTEM }
-            fail(error, code, failure.description)
+            fail(error, failure)
             return false
         }
     }.gboolean

@@ -52,7 +52,7 @@ public func grun_timer_unref(_ timer: OpaquePointer?) { Call.of { $0.release(tim
 
 @c @implementation
 public func grun_timer_get_next_fire_date(_ timer: OpaquePointer?) -> gint64 {
-    Call.of { $0.timer(timer)?.nextFireDate?.microseconds ?? -1 }
+    Call.of { $0.timer(timer)?.validFireDate?.microseconds ?? -1 }
 }
 
 @c @implementation

@@ -209,14 +209,19 @@ func fail(_ place: ErrorPlace?, _ code: GRunError, _ message: String) {
     g_set_error_literal(place, Types.quark, gint(code.rawValue), message)
 }
 
-func fail(_ place: ErrorPlace?, _ error: GRunLoop.DescriptorError) {
+func fail(_ place: ErrorPlace?, _ error: GRunLoop.SystemError) {
     let code =
         switch error {
-        case .invalid: GRUN_ERROR_BAD_DESCRIPTOR
+        case .notOpen: GRUN_ERROR_BAD_DESCRIPTOR
         case .notPollable: GRUN_ERROR_NOT_POLLABLE
+        case .signalRefused: GRUN_ERROR_SIGNAL_REFUSED
+        case .signalHandled: GRUN_ERROR_SIGNAL_HANDLED
+        case .notAChild: GRUN_ERROR_NOT_A_CHILD
+        case .statusLost: GRUN_ERROR_STATUS_LOST
+        case .limitReached(EAGAIN): GRUN_ERROR_NO_THREAD
         case .limitReached: GRUN_ERROR_LIMIT_REACHED
-        case .forbidden: GRUN_ERROR_NOT_SUPPORTED
-        case .system: GRUN_ERROR_SYSTEM
+        case .forbidden, .unsupported, .forked: GRUN_ERROR_NOT_SUPPORTED
+        case .failed: GRUN_ERROR_SYSTEM
         }
     fail(place, code, error.description)
 }
@@ -228,8 +233,8 @@ func fail(_ place: ErrorPlace?, _ error: GRunLoop.MessageRequestError, _ message
 }
 
 /// Runs `body`. Returns true if it does not throw; otherwise sets the `GError` and returns false.
-func succeeds(_ place: ErrorPlace?, _ body: () throws(GRunLoop.DescriptorError) -> Void) -> Bool {
-    do throws(GRunLoop.DescriptorError) {
+func succeeds(_ place: ErrorPlace?, _ body: () throws(GRunLoop.SystemError) -> Void) -> Bool {
+    do throws(GRunLoop.SystemError) {
         try body()
         return true
     } catch {

@@ -32,7 +32,7 @@ public func grun_loop_advance_time(_ loop: OpaquePointer?, _ seconds: gdouble, _
         guard let loop = call.loop(loop), let span = call.seconds(seconds), let mode = call.runnableMode(mode),
             let time = call.virtualTime(of: loop), call.isOwnThread(loop)
         else { return }
-        time.advance(by: span, inMode: mode)
+        time.advance(by: span, mode: mode)
     }
 }
 
@@ -42,6 +42,6 @@ public func grun_loop_advance_to_next_timer(_ loop: OpaquePointer?, _ mode: Unsa
         guard let loop = call.loop(loop), let mode = call.runnableMode(mode), let time = call.virtualTime(of: loop),
             call.isOwnThread(loop)
         else { return false }
-        return time.advanceToNextTimer(inMode: mode)
+        return time.advanceToNextTimer(mode: mode)
     }.gboolean
 }

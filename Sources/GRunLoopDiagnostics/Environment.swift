@@ -44,7 +44,7 @@ enum Environment {
     /// parent.
     private static func writeTimeline() {
         guard let file = timeline, !Fork.isChild else { return }
-        do throws(GRunLoop.Timeline.WriteError) { try GRunLoop.Timeline.ofProcess.write(to: file) } catch {
+        do throws(GRunLoop.SystemError) { try GRunLoop.Timeline.ofProcess.write(to: file) } catch {
             Log.warning("GRUN_TIMELINE: \(error)")
         }
     }

@@ -8,7 +8,7 @@ extension GRunLoop {
     /// closure is released on any thread.
     package func watchStalls(
         threshold: Duration, _ handler: (@Sendable (StallReport) -> Void)?
-    ) throws(StallMonitor.StartError) -> UInt64 {
+    ) throws(SystemError) -> UInt64 {
         let monitor =
             if let handler { try StallMonitor(self, threshold: threshold, handler: handler) } else {
                 try StallMonitor(logging: self, threshold: threshold)
@@ -16,13 +16,13 @@ extension GRunLoop {
         return NumberedStallMonitors.add(monitor, of: self)
     }
 
-    /// Ends a monitor by its number, as ``StallMonitor/end()`` does. Returns false if the monitor has ended already, or
-    /// watches another loop. Any thread.
+    /// Ends a monitor by its number, as ``StallMonitor/stop()`` does. Returns false if the monitor has ended already,
+    /// or watches another loop. Any thread.
     package func unwatchStalls(numbered id: UInt64) -> Bool {
         guard !Fork.refuses("unwatchStalls"), let monitor = NumberedStallMonitors.take(id, of: self) else {
             return false
         }
-        monitor.end()
+        monitor.stop()
         return true
     }
 
@@ -34,7 +34,7 @@ extension GRunLoop {
 
     /// Writes a picture of the ``Timeline`` of programs in C and of `GRUN_TIMELINE`, as ``Timeline/write(to:as:)``
     /// does. The file's name says the format.
-    package static func writeTimeline(to path: UnsafePointer<CChar>) throws(Timeline.WriteError) {
+    package static func writeTimeline(to path: UnsafePointer<CChar>) throws(SystemError) {
         try Timeline.ofProcess.write(to: OutputFile(path))
     }
 

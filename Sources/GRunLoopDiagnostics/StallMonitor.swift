@@ -34,28 +34,11 @@ extension GRunLoop {
     /// The signal's handler needs 2,048 bytes on the stack of the loop's thread (x86-64), besides the kernel's frame of
     /// `getauxval(AT_MINSIGSTKSZ)` bytes. It runs on the alternate stack of a thread that has one (`sigaltstack()`).
     ///
-    /// A monitor ends when you call ``end()``, when it is released, or when the loop's thread ends. Several monitors
+    /// A monitor ends when you call ``stop()``, when it is released, or when the loop's thread ends. Several monitors
     /// may watch one loop.
     ///
     /// Threads: any. There is no corresponding Core Foundation type.
     public final class StallMonitor: Sendable {
-        /// Why a loop cannot be watched.
-        public enum StartError: Error, Hashable, Sendable, CustomStringConvertible {
-            /// No thread can be started. `errno` is what `pthread_create` returns: `EAGAIN` if the system has no thread
-            /// left.
-            case noThread(errno: Int32)
-            /// This process was forked and did not exec().
-            case forked
-
-            /// What is wrong and what to do, as one sentence.
-            public var description: String {
-                switch self {
-                case .noThread(let errno): "no thread can be started (\(errorMessage(errno)))"
-                case .forked: "\(Fork.reason). \(Fork.remedy)"
-                }
-            }
-        }
-
         private let watcher: StallWatcher
         private let audience: StallSubscribers
 
@@ -73,33 +56,33 @@ extension GRunLoop {
         ///     more. The handler is not called any more once the thread that watches knows that the monitor has ended.
         ///     The handler must not wait for a lock that the loop's thread holds: `print()` waits if that thread holds
         ///     the lock of standard output. Nil: read ``reports`` instead.
-        /// - Throws: ``StartError``, if the system has no thread left, or in a forked child.
+        /// - Throws: ``SystemError``, if the system has no thread left, or in a forked child.
         ///
         /// Threads: any. If this is not the loop's thread, a callout that is already under way is reported as
         /// ``StallReport/Callout-swift.enum/unknown``.
         public convenience init(
             _ loop: GRunLoop, threshold: Duration, signal: Int32? = nil,
             handler: (@Sendable (StallReport) -> Void)? = nil
-        ) throws(StartError) {
+        ) throws(SystemError) {
             try self.init(loop, threshold, signal ?? StallWatcher.usualSignal, handler, isLogged: false)
         }
 
         /// Makes a monitor that logs the stalls as warnings.
-        convenience init(logging loop: GRunLoop, threshold: Duration) throws(StartError) {
+        convenience init(logging loop: GRunLoop, threshold: Duration) throws(SystemError) {
             try self.init(loop, threshold, StallWatcher.usualSignal, Self.logger(of: loop), isLogged: true)
         }
 
         private init(
             _ loop: GRunLoop, _ threshold: Duration, _ signal: Int32, _ handler: (@Sendable (StallReport) -> Void)?,
             isLogged: Bool
-        ) throws(StartError) {
+        ) throws(SystemError) {
             if Fork.isChild { throw .forked }
             audience = StallSubscribers(handler)
             watcher = StallWatcher(
                 loop, threshold: max(1_000_000, Nanoseconds(saturating: threshold)), signal: signal,
                 isLogged: isLogged, tell: audience.tell)
             let error = watcher.start()
-            if error != 0 { throw .noThread(errno: error) }
+            if error != 0 { throw .init(creatingThread: error) }
             if watcher.signalError != 0 {
                 Log.warning(
                     "a stall monitor goes without frames: signal \(signal) cannot be used "
@@ -107,7 +90,7 @@ extension GRunLoop {
             }
         }
 
-        deinit { end() }
+        deinit { stop() }
 
         /// Whether the monitor can ask the loop's thread where it stands. It is false if the signal already had another
         /// handler when the monitor began, or cannot have one. Then reports have no frames, and callbacks of a host are
@@ -122,10 +105,10 @@ extension GRunLoop {
         /// Threads: any.
         public var reports: AsyncStream<StallReport> { Fork.isChild ? .finished : audience.newReports() }
 
-        /// Ends the monitor. A second call does nothing.
+        /// Stops the monitor. A second call does nothing.
         ///
         /// Threads: any, the handler included. It does not wait for a handler that is being called.
-        public func end() {
+        public func stop() {
             guard !Fork.isChild else { return }
             watcher.end()
             audience.end()
@@ -140,7 +123,7 @@ extension GRunLoop {
             return { Log.warning("stall: \(name) \($0)") }
         }
 
-        /// Keeps the monitor alive until it ends, by ``end()`` or with the loop's thread.
+        /// Keeps the monitor alive until it ends, by ``stop()`` or with the loop's thread.
         func keepUntilItEnds() { watcher.keep(self) }
     }
 }

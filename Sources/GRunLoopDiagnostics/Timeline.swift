@@ -51,24 +51,6 @@ extension GRunLoop {
             }
         }
 
-        /// Why a picture was not written. A file that had its name before is unchanged.
-        public enum WriteError: Error, Hashable, Sendable, CustomStringConvertible {
-            /// The file cannot be made or written: `ENOENT`, `EACCES`, `ENOSPC` and others.
-            case system(errno: Int32, path: String)
-            /// This process was forked and did not exec().
-            case forked
-
-            /// What is wrong and what to do, as one sentence.
-            public var description: String {
-                switch self {
-                case .system(let errno, let path):
-                    "the timeline cannot be written to \(quoted(path)) (\(errorMessage(errno))); give it a name in a "
-                        + "folder that can be written to and has room"
-                case .forked: "\(Fork.reason). \(Fork.remedy)"
-                }
-            }
-        }
-
         private let recording: Recording
 
         /// The timeline of `GRUN_TIMELINE` and of programs in C.
@@ -123,24 +105,25 @@ extension GRunLoop {
         ///     bits of the umask. In a sticky folder such as `/tmp`, a file, a link or a pipe of another user is not
         ///     touched: the error is `EACCES`.
         ///   - format: the format of the picture.
-        /// - Throws: ``WriteError``.
+        /// - Throws: ``SystemError``, if the file cannot be made or written, or in a forked child. A file that had its
+        ///   name before is unchanged.
         ///
         /// Threads: any. The time depends on the number of records: some milliseconds for each thousand.
-        public func write(to path: String, as format: Format) throws(WriteError) {
+        public func write(to path: String, as format: Format) throws(SystemError) {
             // C would take the NUL for the end of the path, and write another file.
-            if path.utf8.contains(0) { throw .system(errno: EINVAL, path: path) }
+            if path.utf8.contains(0) { throw .failed(errno: EINVAL, path: path) }
             try write(to: OutputFile(path), as: format)
         }
 
         /// Writes a picture in the format that the file's name says.
-        func write(to file: OutputFile) throws(WriteError) {
+        func write(to file: OutputFile) throws(SystemError) {
             try write(to: file, as: Format(fileName: file.name))
         }
 
-        private func write(to file: OutputFile, as format: Format) throws(WriteError) {
+        private func write(to file: OutputFile, as format: Format) throws(SystemError) {
             if Fork.isChild { throw .forked }
             let error = write(TimelinePicture(of: recording, now: .now()), to: file, as: format)
-            if error != 0 { throw .system(errno: error, path: file.name) }
+            if error != 0 { throw .failed(errno: error, path: file.name) }
         }
 
         private func write(_ picture: TimelinePicture, to file: OutputFile, as format: Format) -> Int32 {

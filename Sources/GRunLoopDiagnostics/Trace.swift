@@ -197,8 +197,8 @@ extension GRunLoop {
 
     /// From now on, records in `trace` what this loop does. The trace replaces the loop's earlier trace.
     ///
-    /// Threads: the loop's own; from another thread it is logged and ignored. There is no corresponding Core Foundation
-    /// function.
+    /// Threads: the loop's own; on another thread the process ends with a message. There is no corresponding Core
+    /// Foundation function.
     public func startTracing(_ trace: Trace) {
         guard isCalledOnOwnThread(by: "startTracing") else { return }
         diagnostics.begin(trace)
@@ -207,8 +207,8 @@ extension GRunLoop {
 
     /// Ends what ``startTracing(_:)`` began. The events stay in the trace. Does nothing if the loop is not traced.
     ///
-    /// Threads: the loop's own; from another thread it is logged and ignored. There is no corresponding Core Foundation
-    /// function.
+    /// Threads: the loop's own; on another thread the process ends with a message. There is no corresponding Core
+    /// Foundation function.
     public func stopTracing() {
         guard isCalledOnOwnThread(by: "stopTracing") else { return }
         diagnostics.endTracing()

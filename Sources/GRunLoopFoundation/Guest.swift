@@ -79,10 +79,10 @@ final class Guest: @unchecked Sendable {
     // MARK: Beginning and ending
 
     /// Returns a token of the guest of this thread's loop, and begins serving if nobody has. The loop's thread.
-    static func use(of loop: GRunLoop) throws(GRunLoop.ServingError) -> Use {
+    static func use(of loop: GRunLoop) throws(GRunLoop.SystemError) -> Use {
         guard !Fork.isChild else { throw .forked }
-        guard GRunLoop.boxedType != 0 else { throw .anotherCopy }
-        if GRunLoop.isInEnvironment("GRUN_NO_FOUNDATION") { throw .refused }
+        guard GRunLoop.boxedType != 0 else { throw ServingRefusal.anotherCopy.error }
+        if GRunLoop.isInEnvironment("GRUN_NO_FOUNDATION") { throw ServingRefusal.environment.error }
         if let guest = Guests.guest(of: cgrun_guest_current()) { return Use(guest) }
         let guest = Guest(loop)
         // The token exists before serving begins, because a callout of the check may serve the loop too, and end that.
@@ -103,24 +103,26 @@ final class Guest: @unchecked Sendable {
     var isActive: Bool { isServed && loop.isCurrent }
 
     /// Begins serving. The steps that cannot be undone come last.
-    private func begin() throws(GRunLoop.ServingError) {
-        guard cgrun_notices_find() else { throw .notSeen }
-        guard canTellCommonModes else { throw .notServed }
+    private func begin() throws(GRunLoop.SystemError) {
+        guard cgrun_notices_find() else { throw ServingRefusal.notSeen.error }
+        guard canTellCommonModes else { throw ServingRefusal.notServed.error }
         let context = Unmanaged.passRetained(self)
         guard let items = GuestItems(of: address, context: context.toOpaque()) else {
             context.release()
-            throw .exhausted
+            throw .limitReached(errno: EMFILE)
         }
         self.items = items
-        guard let mode = meet(.default) else { throw .exhausted }
+        guard let mode = meet(.default) else { throw .limitReached(errno: EMFILE) }
         switch complete(mode) {
         case .watched: break
-        case .notAnEpoll, .absent: throw .notAnEpoll
-        case .exhausted: throw .exhausted
+        case .notAnEpoll, .absent: throw ServingRefusal.notAnEpoll.error
+        case .exhausted: throw .limitReached(errno: EMFILE)
         }
-        guard Guests.add(self) else { throw .notSeen }
-        guard arrives(in: mode) else { throw .notServed }
-        do { endHandler = try loop.addEndHandler { [weak self] in self?.endWithThread() } } catch { throw .loopEnded }
+        guard Guests.add(self) else { throw ServingRefusal.notSeen.error }
+        guard arrives(in: mode) else { throw ServingRefusal.notServed.error }
+        do { endHandler = try loop.addEndHandler { [weak self] in self?.endWithThread() } } catch {
+            throw ServingRefusal.loopEnded.error
+        }
         let commonModes = GRunLoop.Source(schedule: { [weak self] _, mode in self?.didBecomeCommonInOurLoop(mode) }) {}
         self.commonModes = commonModes
         loop.add(commonModes, forMode: .common)
@@ -163,7 +165,7 @@ final class Guest: @unchecked Sendable {
         guard atomicServed.exchange(false, ordering: .relaxed) else { return }
         Guests.remove(self)
         commonModes.take()?.invalidate()
-        endHandler.take()?.remove()
+        endHandler.take()?.cancel()
         for mode in takeModes() { mode.end() }
         items?.endObservers()
         // From now on Core Foundation sleeps itself, so the runs of our loop that replace its sleeps end.

@@ -100,7 +100,7 @@ final class GuestMode: @unchecked Sendable {
 
     /// Watches the epoll: from now on the loop is woken when the epoll is readable.
     func watch(_ epoll: Int32, in loop: GRunLoop, serve: @escaping @Sendable (GuestMode) -> Void)
-        throws(GRunLoop.DescriptorError)
+        throws(GRunLoop.SystemError)
     {
         let descriptor = GRunLoop.DescriptorSource(descriptor: epoll) { [weak self] _, _ in
             if let self { serve(self) }

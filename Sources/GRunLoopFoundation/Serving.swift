@@ -33,17 +33,22 @@ extension GRunLoop {
     /// serving does harm can set the environment variable `GRUN_NO_FOUNDATION`: then this function throws.
     ///
     /// Threads: this loop's own. A second call returns another token for the same loop. Serving ends when the last
-    /// token is ended or released. There is no corresponding function in Foundation.
+    /// token is cancelled or released. There is no corresponding function in Foundation.
     ///
     /// - Parameter runLoop: `RunLoop.current`, which on the main thread is `RunLoop.main`.
-    /// - Throws: ``ServingError``; then nothing has changed.
-    public func serve(_ runLoop: RunLoop) throws(ServingError) -> Serving {
-        guard GRunLoop.VirtualTime(of: GRunLoop.current) == nil else { throw .virtualTime }
-        guard isCurrent, runLoop === RunLoop.current else { throw .wrongThread }
+    /// - Throws: ``SystemError/unsupported(_:)`` if this process cannot be served, ``SystemError/limitReached(errno:)``
+    ///   if no descriptor or memory is left, and ``SystemError/forked``. Then nothing has changed.
+    public func serve(_ runLoop: RunLoop) throws(SystemError) -> Serving {
+        guard GRunLoop.VirtualTime(of: GRunLoop.current) == nil else { throw ServingRefusal.virtualTime.error }
+        guard isCurrent, runLoop === RunLoop.current else {
+            Log.fatal(
+                "serve(_:)",
+                "called with a run loop of another thread; call it on the thread of both, with RunLoop.current")
+        }
         return Serving(try Guest.use(of: self))
     }
 
-    /// A token: Foundation's run loop is served until ``end()`` is called or the last reference to the token is
+    /// A token: Foundation's run loop is served until ``cancel()`` is called or the last reference to the token is
     /// released.
     public final class Serving: Sendable {
         private let use: Guest.Use
@@ -52,75 +57,63 @@ extension GRunLoop {
 
         deinit { use.end() }
 
-        /// Ends this token. When the last token of the loop has ended, Foundation's descriptors, sources and functions
-        /// are as they were before. The second call does nothing.
+        /// Cancels this token. When the last token of the loop is cancelled, Foundation's descriptors, sources and
+        /// functions are as they were before. The second call does nothing.
         ///
         /// Threads: any. On a thread other than the loop's own, it takes effect later, on the loop's thread.
-        public func end() { use.end() }
+        public func cancel() { use.end() }
 
         /// Whether Foundation's run loop is served, by this token or another one. False once its thread has ended.
         ///
         /// Threads: any.
         public var isServing: Bool { use.isServing }
     }
+}
 
-    /// Why Foundation's run loop is not served.
-    public enum ServingError: LocalizedError, Hashable, Sendable, CustomStringConvertible {
-        /// One of the two loops, or both, are another thread's.
-        case wrongThread
-        /// This Foundation's run loop does not wait in an epoll, so that its events cannot be watched.
-        case notAnEpoll
-        /// Calls that give Foundation's run loop work cannot be noticed, perhaps because Foundation is linked
-        /// statically.
-        case notSeen
-        /// A block or a timer of Foundation did not arrive.
-        case notServed
-        /// No descriptor, or no memory, is left.
-        case exhausted
-        /// The loop's time is virtual.
-        case virtualTime
-        /// The loop's thread is about to end.
-        case loopEnded
-        /// Another copy of the library serves this process.
-        case anotherCopy
-        /// This process was forked and did not exec().
-        case forked
-        /// The environment variable `GRUN_NO_FOUNDATION` is set.
-        case refused
+extension GRunLoop.SystemError: LocalizedError {
+    /// Returns ``description``, for code that prints `localizedDescription`.
+    public var errorDescription: String? { description }
+}
 
-        /// Returns ``description``, for code that prints `localizedDescription`.
-        public var errorDescription: String? { description }
+/// Why Foundation's run loop cannot be served in this process, for ``GRunLoop/SystemError/unsupported(_:)``.
+enum ServingRefusal {
+    /// This Foundation's run loop does not wait in an epoll, so that its events cannot be watched.
+    case notAnEpoll
+    /// Calls that give Foundation's run loop work cannot be noticed, perhaps because Foundation is linked statically.
+    case notSeen
+    /// A block or a timer of Foundation did not arrive.
+    case notServed
+    /// The loop's time is virtual.
+    case virtualTime
+    /// The loop's thread is about to end.
+    case loopEnded
+    /// Another copy of the library serves this process.
+    case anotherCopy
+    /// The environment variable `GRUN_NO_FOUNDATION` is set.
+    case environment
 
-        /// One sentence that says what is wrong and what to do.
-        public var description: String {
-            switch self {
-            case .wrongThread:
-                "serve(_:) was called with a run loop of another thread; call it on the thread of both, with "
-                    + "RunLoop.current"
-            case .notAnEpoll:
-                "the run loop of this Foundation does not wait in an epoll that can be found; use the Foundation of "
-                    + "Swift's toolchain for Linux"
-            case .notSeen:
-                "calls of this Foundation's own run loop cannot be seen, as where it is linked statically; link the "
-                    + "program without --static-swift-stdlib"
-            case .notServed:
-                "a block or a timer that was sent to Foundation's run loop did not arrive, so that it is not served; "
-                    + "please report it with the version of Swift"
-            case .exhausted:
-                "no descriptor or memory is left for serving Foundation's run loop; close some or raise the limit"
-            case .virtualTime:
-                "a loop of virtual time cannot serve Foundation's run loop, whose time is the system's; call "
-                    + "serve(_:) outside of withVirtualTime"
-            case .loopEnded: "the loop's thread is about to end; serve Foundation's run loop before"
-            case .anotherCopy:
-                "another copy of GRunLoop was loaded first and serves this process; link the program and its plug-ins "
-                    + "to one shared library with GRunLoop and GRunLoopFoundation in it"
-            case .forked:
-                "this process was forked and did not exec(): Foundation's run loop is not served in it; call exec() "
-                    + "after fork(), or start the child with Process"
-            case .refused:
-                "GRUN_NO_FOUNDATION is set, so Foundation's run loop is not served; unset it to have it served"
-            }
+    var error: GRunLoop.SystemError { .unsupported(text) }
+
+    private var text: String {
+        switch self {
+        case .notAnEpoll:
+            "the run loop of this Foundation does not wait in an epoll that can be found; use the Foundation of "
+                + "Swift's toolchain for Linux"
+        case .notSeen:
+            "calls of this Foundation's own run loop cannot be seen, as where it is linked statically; link the "
+                + "program without --static-swift-stdlib"
+        case .notServed:
+            "a block or a timer that was sent to Foundation's run loop did not arrive, so that it is not served; "
+                + "please report it with the version of Swift"
+        case .virtualTime:
+            "a loop of virtual time cannot serve Foundation's run loop, whose time is the system's; call serve(_:) "
+                + "outside of withVirtualTime"
+        case .loopEnded: "the loop's thread is about to end; serve Foundation's run loop before"
+        case .anotherCopy:
+            "another copy of GRunLoop was loaded first and serves this process; link the program and its plug-ins to "
+                + "one shared library with GRunLoop and GRunLoopFoundation in it"
+        case .environment:
+            "GRUN_NO_FOUNDATION is set, so Foundation's run loop is not served; unset it to have it served"
         }
     }
 }

@@ -49,15 +49,13 @@ extension GRunLoop {
         private let holdings = MessageHoldings()
         /// Holds the handler and its actor, if the handler belongs to an actor; otherwise nil.
         private let confined: Confined?
+        private let standIn = StandIn()
         private let lock: Lock
         @exclusivity(unchecked) private var state = State()
 
         /// Guarded by the lock.
         private struct State {
             var isValid = true
-            /// The source that stands for the port in its modes. It owns the port, and the modes own the source. It
-            /// goes when the port is in no mode and no callout is under way.
-            weak var source: OwnDescriptorSource?
             var claim: PortClaim?
             var connections: [UInt64: MessageConnection] = [:]
             /// The number of the last connection. Connections count from 1, because the listener is ``listening``.
@@ -206,7 +204,8 @@ extension GRunLoop {
         public func invalidate() {
             guard !Fork.isChild else { return }
             guard end() else { return }
-            if let source { source.end() } else { confined?.letGo() }
+            // The port is in its modes until its closures were called.
+            _ = standIn.end(lettingGoOf: confined)
         }
 
         /// Calls a closure once when the port becomes invalid, on the thread that invalidates the port or releases it
@@ -233,8 +232,6 @@ extension GRunLoop {
                 let ended = state
                 state = State()
                 state.isValid = false
-                // The port is in its modes until its closures were called.
-                state.source = ended.source
                 return ended
             }
             guard let ended else { return false }
@@ -400,57 +397,44 @@ extension GRunLoop {
 
         /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
         ///
-        /// - Throws: ``GRunLoop/DescriptorError`` if the port cannot be watched.
+        /// - Throws: ``GRunLoop/SystemError`` if the port cannot be watched.
         ///
         /// Threads: any.
         @discardableResult public func carryOut(
             _ operation: MembershipOperation, of loop: GRunLoop, forMode mode: Mode
-        ) throws(DescriptorError) -> Bool {
-            switch operation {
-            case .add:
-                guard !Fork.refuses("add(MessagePort)"), let source = sourceToAdd(to: loop) else { return false }
-                return try source.carryOut(operation, of: loop, forMode: mode)
-            case .remove: if Fork.refuses("remove(MessagePort)") { return false }
-            case .contains: if Fork.refuses("contains(MessagePort)") { return false }
-            }
-            guard let source else { return false }
-            return try source.carryOut(operation, of: loop, forMode: mode)
+        ) throws(SystemError) -> Bool {
+            if case .add = operation, !mayBeAdded(to: loop) { return false }
+            defer { if case .add = operation { watchUnlessTooDeep() } }
+            return try standIn.carryOut(operation, of: loop, forMode: mode, for: self, "MessagePort", makeSource)
         }
 
-        /// Returns the source that stands for the port, and makes one if there is none. Nil if the port may not be
-        /// added.
-        private func sourceToAdd(to loop: GRunLoop) -> OwnDescriptorSource? {
+        private func mayBeAdded(to loop: GRunLoop) -> Bool {
+            if Fork.isChild { return true }
             forgetFormerHandlers(unlessOn: loop)
             if name == nil, isValid {
                 Log.misuse(
                     "add(MessagePort)",
                     "a message port without a name is not added, since nobody can find it; call setName() first")
-                return nil
+                return false
             }
-            if let source { return isValid ? source : nil }
+            return isValid
+        }
+
+        private func makeSource() -> OwnDescriptorSource {
             // The source keeps the port alive while this is called.
             let port = Unmanaged.passUnretained(self)
             let handler: @Sendable (DescriptorSource, DescriptorSource.Conditions) -> Void =
                 if let confined { confined.descriptorHandler } else {
                     { _, _ in port._withUnsafeGuaranteedRef { $0.handleNext() } }
                 }
-            let new = OwnDescriptorSource(
+            let source = OwnDescriptorSource(
                 descriptor: watch.epoll, of: "message port", ownedBy: self, confined: confined, handler: handler)
-            let source = lock.withLock { () -> OwnDescriptorSource? in
-                guard state.isValid else { return nil }
-                if let source = state.source { return source }
-                state.source = new
-                return new
-            }
-            if source === new {
-                passOnLabel()
-                watchUnlessTooDeep()
-            }
+            if depth.isReached { source.change(to: []) }
             return source
         }
 
         /// The source that stands for the port; nil if there is none, and in a forked child.
-        var source: OwnDescriptorSource? { Fork.isChild ? nil : lock.withLock { state.source } }
+        var source: OwnDescriptorSource? { standIn.source }
 
         /// The program's name for the port, for people who read its ``description``, a ``Trace`` or a stall monitor's
         /// report. It is nil at first, which means no label: see ``Item/label``.
@@ -460,13 +444,8 @@ extension GRunLoop {
             get { Labels.get(self, "MessagePort.label") }
             set {
                 Labels.set(newValue, of: self, "MessagePort.label")
-                passOnLabel()
+                standIn.passOnLabel(of: self)
             }
-        }
-
-        /// Copies the port's label to its source.
-        private func passOnLabel() {
-            if let source { Labels.pass(from: self, to: source) }
         }
     }
 }

@@ -15,7 +15,7 @@ final class MessageRequest: @unchecked Sendable {
     private var exchange: MessageExchange?
     // The properties from here on are used on the loop's thread only.
     private var limits: MessageLimits
-    private var limit = GRunLoop.DelayedPerform.none
+    private var limit = GRunLoop.PerformName.none
     private var limitEnd: Nanoseconds?
     /// Nil once the closure was called.
     private var completion: (@Sendable (MessageExchange.Outcome) -> Void)?

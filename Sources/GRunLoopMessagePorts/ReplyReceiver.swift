@@ -78,7 +78,7 @@ final class ReplyReceiver: @unchecked Sendable {
     /// the wait is not counted.
     func begin(in mode: GRunLoop.Mode) throws(GRunLoop.MessageRequestError) {
         lock.withLock { state.count(1, in: mode) }
-        do throws(GRunLoop.DescriptorError) { try settle(mode) } catch {
+        do throws(GRunLoop.SystemError) { try settle(mode) } catch {
             end(in: mode)
             throw .transportError(errno: error.number)
         }
@@ -107,7 +107,7 @@ final class ReplyReceiver: @unchecked Sendable {
             return state.watched == former ? [] : state.waits.map(\.mode)
         }
         for mode in modes {
-            do throws(GRunLoop.DescriptorError) { try settle(mode) } catch {
+            do throws(GRunLoop.SystemError) { try settle(mode) } catch {
                 Log.warning("a reply to a message is not waited for: \(error)")
             }
         }
@@ -115,7 +115,7 @@ final class ReplyReceiver: @unchecked Sendable {
 
     /// Makes the source and the timer join or leave a mode, as the waits in the mode require. Another thread may change
     /// the waits meanwhile, so this repeats until both agree.
-    private func settle(_ mode: GRunLoop.Mode) throws(GRunLoop.DescriptorError) {
+    private func settle(_ mode: GRunLoop.Mode) throws(GRunLoop.SystemError) {
         guard let source else { return }
         while true {
             let (wanted, hasRetried) = lock.withLock { () -> (Watched, Bool) in
@@ -190,12 +190,12 @@ final class MessageNews: @unchecked Sendable {
     }
 }
 
-extension GRunLoop.DescriptorError {
+extension GRunLoop.SystemError {
     fileprivate var number: Int32 {
         switch self {
-        case .invalid: EBADF
+        case .limitReached(let errno), .forbidden(_, let errno), .failed(let errno, _): errno
         case .notPollable: EPERM
-        case .limitReached(let errno), .forbidden(_, let errno), .system(let errno): errno
+        case .notOpen, .signalRefused, .signalHandled, .notAChild, .statusLost, .unsupported, .forked: EBADF
         }
     }
 }

@@ -154,7 +154,7 @@ def cases(arguments, index):
         yield "good.ended_loop", None, "", {}
     elif kind == "GRunChannel*":
         others = [each for each in arguments if each.type == "GRunLoop*"]
-        yield GOOD[kind], None, "grun_channel_close (%s);" % GOOD[kind], {}
+        yield GOOD[kind], None, "grun_channel_invalidate (%s);" % GOOD[kind], {}
         if others:
             receive = "grun_channel_receive (%s, good.other_loop, GRUN_MODE_DEFAULT, on_message, NULL, NULL);"
             yield GOOD[kind], None, receive % GOOD[kind], {}
@@ -355,7 +355,7 @@ static void drop(Good *good)
     grun_observer_unref(good->observer);
     grun_idle_queue_invalidate(good->idle_queue);
     grun_idle_queue_unref(good->idle_queue);
-    grun_channel_close(good->channel);
+    grun_channel_invalidate(good->channel);
     grun_channel_unref(good->channel);
     grun_notification_queue_unref(good->notification_queue);
     grun_port_invalidate(good->port);

@@ -32,7 +32,7 @@ static void close_there(gpointer message, gpointer closing)
     Closing *self = closing;
     note(message, &self->count);
     if (GPOINTER_TO_UINT(message) == self->closes_at)
-        grun_channel_close(self->channel);
+        grun_channel_invalidate(self->channel);
     if (GPOINTER_TO_UINT(message) == 1)
         g_assert_cmpint(grun_channel_send(self->channel, GUINT_TO_POINTER(100)), ==, GRUN_SEND_RESULT_ENQUEUED);
 }
@@ -73,7 +73,7 @@ static void check_delivery(void)
     g_assert_true(grun_channel_ref(channel) == channel);
     grun_channel_unref(channel);
     send_number(channel, 6);
-    grun_channel_finish(channel);
+    grun_channel_close(channel);
     g_assert_cmpint(send_number(channel, 7), ==, GRUN_SEND_RESULT_CLOSED);
     g_assert_cmpint(grun_loop_run_in_mode(loop, "other", 60, FALSE), ==, GRUN_RESULT_FINISHED);
     g_assert_cmpstr(came->str, ==, "1 2 3 5 6 ");
@@ -96,7 +96,7 @@ static void check_closing(void)
     g_assert_cmpuint(lost, ==, 3 + 4 + 100);
     grun_channel_unref(closing.channel);
 
-    // The last reference closes one that nobody receives from, and finishes another.
+    // The last reference invalidates one that nobody receives from, and closes another.
     lost = 0;
     GRunChannel *unused = grun_channel_new(-1, lose);
     send_number(unused, 8);
@@ -146,7 +146,7 @@ static void check_producers(void)
     for (guint index = 0; index < PRODUCERS; index++)
         g_thread_join(threads[index]);
     g_assert_cmpuint(sum, ==, (guint64)PRODUCERS * EACH * (EACH + 1) / 2);
-    grun_channel_close(channel);
+    grun_channel_invalidate(channel);
 }
 
 void check_channel(void)

@@ -26,7 +26,7 @@ SILENT_FUNCTIONS = {
     "grun_fd_source_get_fd", "grun_fd_source_get_condition", "grun_observer_get_activities",
     "grun_observer_does_repeat", "grun_observer_get_order", "grun_thread_copy_name", "grun_thread_get_loop",
     "grun_loop_remove_end_func", "grun_idle_queue_get_time_per_pass", "grun_idle_queue_remove_all",
-    "grun_channel_finish", "grun_channel_close", "grun_channel_is_open",
+    "grun_channel_close", "grun_channel_invalidate", "grun_channel_is_open",
     "grun_channel_get_capacity", "grun_channel_get_count", "grun_notification_queue_remove_func",
     "grun_message_port_new_replying", "grun_message_port_copy_name", "grun_message_port_set_name",
     "grun_remote_message_port_look_up", "grun_remote_message_port_copy_name", "grun_message_get_id",

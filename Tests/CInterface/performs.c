@@ -164,6 +164,19 @@ void check_performs(void)
     pass(loop);
     g_assert_cmpuint(late.calls, ==, 3);
     g_assert_cmpuint(kept.calls, ==, 1);
+
+    // By the number, which is good for one call, once.
+    guint64 first = grun_loop_perform_after(loop, 0, MODE, count_func, &late, let_go);
+    guint64 second = grun_loop_perform_after(loop, 0, MODE, count_func, &late, let_go);
+    g_assert_true(first != 0 && second != 0 && first != second);
+    g_assert_true(grun_loop_cancel_perform(loop, first));
+    g_assert_cmpuint(late.lets_go, ==, 6);
+    g_assert_false(grun_loop_cancel_perform(loop, first));
+    g_assert_false(grun_loop_cancel_perform(loop, 0));
+    pass(loop);
+    g_assert_cmpuint(late.calls, ==, 4);
+    g_assert_cmpuint(late.lets_go, ==, 7);
+    g_assert_false(grun_loop_cancel_perform(loop, second));
 }
 
 // MARK: Threads

@@ -48,20 +48,6 @@ static void check_refused(int signal, gboolean replacing, GRunError code)
     g_assert_cmpuint(count.lets_go, ==, 2);
 }
 
-/// What a source with a descriptor of its own waits for stays: writable, it would be performed in every pass.
-static void check_fixed(gpointer source, const char *message)
-{
-    GRunFdSource *as_fd = source;
-    for (GIOCondition condition = 0; condition <= G_IO_OUT; condition++) {
-        g_test_expect_message("GRunLoop", G_LOG_LEVEL_CRITICAL, message);
-        grun_fd_source_set_condition(as_fd, condition);
-        g_test_assert_expected_messages();
-        g_assert_cmpint(grun_fd_source_get_condition(as_fd), ==, G_IO_IN);
-        // It is in the loop, and nothing has come.
-        g_assert_cmpint(grun_loop_run_in_mode(grun_loop_get_current(), MODE, 0, TRUE), ==, GRUN_RESULT_TIMED_OUT);
-    }
-}
-
 void check_signal_source(void)
 {
     GRunLoop *loop = grun_loop_get_current();
@@ -86,7 +72,6 @@ void check_signal_source(void)
     g_assert_true(count.item == source);
     pass(loop);
     g_assert_cmpuint(count.calls, ==, 1);
-    check_fixed(source, "grun_fd_source_set_condition: the descriptor of a signal source is its own*");
     grun_loop_remove_signal_source(loop, source, MODE);
     g_assert_false(grun_loop_contains_signal_source(loop, source, MODE));
     raise(queued);
@@ -209,7 +194,6 @@ void check_child_source(void)
     g_assert_false(grun_loop_contains_child_source(loop, one, MODE));
     g_assert_true(grun_loop_add_child_source(loop, one, MODE, NULL));
     g_assert_true(grun_loop_add_child_source(loop, other, MODE, NULL));
-    check_fixed(other, "grun_fd_source_set_condition: the descriptor of a child source is its own*");
     kill(child, SIGTERM);
     g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, FALSE), ==, GRUN_RESULT_FINISHED);
     int status = (int)(first.found == (guint)-1 ? second : first).found;

@@ -132,6 +132,7 @@ UNEXPECTED = {
     "the main dispatch queue has something to run": "nobody uses it",
     "a descriptor of the run loop's own is gone": "only descriptors of our own are closed",
     "no descriptor is left": "there are enough",
+    "no descriptor, thread or memory is left": "there are enough",
     "the kernel or a sandbox forbids": "nothing is forbidden",
     ": too late:": "Swift's",
     "Swift's runtime offers no way": "Swift's",

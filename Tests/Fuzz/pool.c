@@ -215,7 +215,7 @@ static void invalidate(Kind kind, gpointer object)
         grun_idle_queue_invalidate(object);
         break;
     case KIND_CHANNEL:
-        grun_channel_close(object);
+        grun_channel_invalidate(object);
         break;
     case KIND_PORT:
         grun_port_invalidate(object);

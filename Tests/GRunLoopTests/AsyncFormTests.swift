@@ -250,11 +250,11 @@ extension GRunLoop {
         try await leavingNothing { loop in
             var iterator = loop.readiness(of: 1_000_000).makeAsyncIterator()
             for _ in 0..<2 {
-                do throws(GRunLoop.DescriptorError) {
+                do throws(GRunLoop.SystemError) {
                     _ = try await iterator.next()
                     Issue.record("no error")
                 } catch {
-                    #expect(error == .invalid(descriptor: 1_000_000))
+                    #expect(error == .notOpen(descriptor: 1_000_000))
                 }
             }
         }

@@ -8,11 +8,11 @@ import Testing
 
 @Suite struct BadDescriptorTests {
     /// Tries to add a source for it, to a mode and to the common modes; answers the error.
-    private func errorOfAdding(_ descriptor: Int32, to loop: GRunLoop) -> GRunLoop.DescriptorError? {
+    private func errorOfAdding(_ descriptor: Int32, to loop: GRunLoop) -> GRunLoop.SystemError? {
         let source = GRunLoop.DescriptorSource(descriptor: descriptor) { _, _ in }
-        var errors: [GRunLoop.DescriptorError] = []
+        var errors: [GRunLoop.SystemError] = []
         for mode: GRunLoop.Mode in [.default, .common, "private"] {
-            do throws(GRunLoop.DescriptorError) {
+            do throws(GRunLoop.SystemError) {
                 try loop.add(source, forMode: mode)
             } catch {
                 errors.append(error)
@@ -29,9 +29,9 @@ import Testing
     func negative() async throws {
         try await onFreshThread { loop in
             for number in [-1, Int32.min] {
-                #expect(errorOfAdding(number, to: loop) == .invalid(descriptor: number))
+                #expect(errorOfAdding(number, to: loop) == .notOpen(descriptor: number))
             }
-            let error = GRunLoop.DescriptorError.invalid(descriptor: -1)
+            let error = GRunLoop.SystemError.notOpen(descriptor: -1)
             #expect(error.description.contains("descriptor -1 is not open"))
             #expect(loop.run(mode: .default) == .finished)
         }
@@ -42,7 +42,7 @@ import Testing
         try await onFreshThread { loop in
             let number = copyWithHighNumber(0)
             close(number)
-            #expect(errorOfAdding(number, to: loop) == .invalid(descriptor: number))
+            #expect(errorOfAdding(number, to: loop) == .notOpen(descriptor: number))
             #expect(loop.run(mode: .default) == .finished)
         }
     }
@@ -84,10 +84,10 @@ import Testing
             loop.add(GRunLoop.Source(schedule: { _, mode in scheduled(mode.rawValue) }, perform: {}), forMode: .common)
             close(number)
             _ = scheduled.take()
-            #expect(throws: GRunLoop.DescriptorError.self) { try loop.addCommonMode("second") }
+            #expect(throws: GRunLoop.SystemError.self) { try loop.addCommonMode("second") }
             #expect(scheduled.lines == [])
             #expect(loop.run(mode: "second") == .finished)
-            #expect(throws: GRunLoop.DescriptorError.self) { try loop.addCommonMode("third") }
+            #expect(throws: GRunLoop.SystemError.self) { try loop.addCommonMode("third") }
             #expect(loop.contains(source, forMode: "third"), "it was there before")
             // Without the bad one it works.
             _ = capturingLog { bad.invalidate() }
@@ -127,7 +127,7 @@ import Testing
             child.output == [
                 "a thread got its loop", "adding a descriptor source: limitReached", "a source and a timer were added",
                 "run: finished, nothing ran", "private run: finished, nothing ran",
-                "a thread with a loop: noDescriptor",
+                "a thread with a loop: limitReached",
                 "now it works: source, timer, descriptor",
                 "main loop: finished", "now it works: main queue, main timer",
             ])

@@ -183,7 +183,7 @@ private func callEverything(_ loop: GRunLoop) {
         try await onFreshThread { loop in
             let called = Counter()
             let context = TestContext()
-            loop.add(context: context.pointer, forMode: .default)
+            loop.add(GRunLoop.Context(context.pointer), forMode: .default)
             let idle = GLibSource.idle(context.pointer) {
                 useEverything(loop)
                 called.increment()
@@ -207,7 +207,7 @@ private func callEverything(_ loop: GRunLoop) {
                     return called.value == 4
                 })
             idle.destroy()
-            loop.remove(context: context.pointer, forMode: .default)
+            loop.remove(GRunLoop.Context(context.pointer), forMode: .default)
         }
     }
 
@@ -245,7 +245,7 @@ private func callEverything(_ loop: GRunLoop) {
                     loop.perform(after: .zero, inModes: names) { withExtendedLifetime(witness) { trace(name) } })
             }
             for name in ["first", "cancelled", "second"] { enqueue(name) }
-            loop.cancelPerform(performs[1])
+            performs[1].cancel()
             #expect(trace.take() == ["cancelled released"])
             loop.run(for: .zero)
             #expect(trace.take() == ["first", "first released", "second", "second released"])

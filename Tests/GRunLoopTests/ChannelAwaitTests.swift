@@ -64,7 +64,7 @@ private typealias Channel = GRunLoop.Channel
         }
     }
 
-    @Test("who waits for room is told of the end", arguments: ["close", "finish", "loop"])
+    @Test("who waits for room is told of the end", arguments: ["invalidate", "close", "loop"])
     func sendersAtTheEnd(how: String) async throws {
         let lost = Shared<[Int]>([])
         let channel = Channel<Int>(capacity: 1, undelivered: { number in lost.update { $0.append(number) } })
@@ -74,8 +74,8 @@ private typealias Channel = GRunLoop.Channel
         let waiting = Task { await channel.send(2) }
         try await Task.sleep(for: .milliseconds(20))
         switch how {
+        case "invalidate": channel.invalidate()
         case "close": channel.close()
-        case "finish": channel.finish()
         default: break
         }
         worker.stop()
@@ -119,7 +119,7 @@ private typealias Channel = GRunLoop.Channel
                 return found
             }
             for number in 0..<1000 { _ = await channel.send(number) }
-            channel.finish()
+            channel.close()
             #expect(await reading.value == Array(0..<1000))
             #expect(!loop.contains(channel, forMode: .common))
         }
@@ -195,7 +195,7 @@ private typealias Channel = GRunLoop.Channel
             var found: [Int] = []
             for await number in channel.elements(on: loop) {
                 found.append(number)
-                if number == 2 { channel.close() }
+                if number == 2 { channel.invalidate() }
             }
             #expect(found == [1, 2] && lost.value == [3, 4, 5])
         }
@@ -238,7 +238,7 @@ private typealias Channel = GRunLoop.Channel
             do {
                 let channel = Channel<Int>()
                 core = channel.core
-                channel.close()
+                channel.invalidate()
                 var iterator = channel.elements(on: loop).makeAsyncIterator()
                 let nothing = await iterator.next()
                 #expect(nothing == nil && core != nil)
@@ -306,7 +306,7 @@ private typealias Channel = GRunLoop.Channel
         try await withWorker { loop in
             let (lost, empty) = (Shared<[Int]>([]), Channel<Int>())
             var first = empty.elements(on: loop, inModes: ["elsewhere"]).makeAsyncIterator()
-            empty.finish()
+            empty.close()
             var second = {
                 let channel = Channel<Int>(undelivered: { number in lost.update { $0.append(number) } })
                 _ = channel.trySend(1)

@@ -22,11 +22,11 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
             channel.receive(on: loop) { _ in Issue.record("delivered") }
             for number in 1...100 { _ = channel.trySend(number) }
             #expect(channel.isOpen)
-            channel.close()
+            channel.invalidate()
             #expect(lost.value == Array(1...100) && !channel.isOpen && channel.count == 0)
             #expect(channel.trySend(101) == .closed && !loop.contains(channel, forMode: .common))
+            channel.invalidate()
             channel.close()
-            channel.finish()
             #expect(loop.run(mode: .default, for: .zero) == .finished && lost.value.count == 100)
         }
     }
@@ -43,7 +43,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
                         _ = channel.trySend(6)
                         loop.run(mode: .default, for: .zero)
                     }
-                    if number == 2 { channel.close() }
+                    if number == 2 { channel.invalidate() }
                     #expect(lost.value.isEmpty, "not while the closure is on the stack")
                 }
                 for number in 1...5 { _ = channel.trySend(number) }
@@ -71,7 +71,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
             loop.run(for: .seconds(30))
         }
         #expect(isIn.wait())
-        channel.close()
+        channel.invalidate()
         #expect(lost.value.isEmpty && channel.trySend(4) == .closed)
         isClosed.set()
         thread.join()
@@ -84,17 +84,17 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
             let (lost, found) = (Shared<[Int]>([]), Shared<[Int]>([]))
             let channel = numbers(lost: lost)
             for number in 1...3 { _ = channel.trySend(number) }
-            channel.finish()
+            channel.close()
             #expect(channel.trySend(4) == .closed && !channel.isOpen)
             channel.receive(on: loop) { number in found.update { $0.append(number) } }
             #expect(loop.run(for: .seconds(5)) == .finished)
             #expect(found.value == [1, 2, 3] && lost.value.isEmpty)
             let empty = Channel<Int>()
             empty.receive(on: loop) { _ in }
-            empty.finish()
+            empty.close()
             #expect(!loop.contains(empty, forMode: .common))
             let unused = Channel<Int>()
-            unused.finish()
+            unused.close()
             unused.receive(on: loop) { _ in }
             #expect(loop.run(for: .seconds(5)) == .finished)
         }
@@ -182,7 +182,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
             loop.run(mode: .default, for: .zero)
             #expect(gone.value == 3)
             #expect(channel.trySend(Nosy(call)) == .enqueued)
-            channel.close()
+            channel.invalidate()
             #expect(gone.value == 4)
             #expect(channel.trySend(Nosy(call)) == .closed && gone.value == 5)
         }
@@ -197,7 +197,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
             let worker = try GRunLoop.Thread(name: "closed")
             channel.receive(on: worker.loop) { number in
                 found.update { $0 += number }
-                if round % 4 < 2, number == 500 { channel.close() }
+                if round % 4 < 2, number == 500 { channel.invalidate() }
             }
             concurrently(8) { producer in
                 var own = 0
@@ -207,7 +207,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
                     case .full: sched_yield()
                     case .closed: break
                     }
-                    if producer == 7, number == 1500 { round % 4 < 2 ? channel.finish() : channel.close() }
+                    if producer == 7, number == 1500 { round % 4 < 2 ? channel.close() : channel.invalidate() }
                 }
                 accepted.update { $0 += own }
             }

@@ -132,7 +132,7 @@ extension GRunLoop.Channel {
             }
             #expect(next.value == 300_020)
             #expect(channel.sparePieces <= 1)
-            channel.close()
+            channel.invalidate()
             #expect(channel.sparePieces == 0)
         }
     }
@@ -293,7 +293,7 @@ extension GRunLoop.Channel {
                 if number == 1 { loop.run(mode: .default, for: .seconds(30), returningAfterSourceHandled: true) }
             }
             loop.keepAlive()
-            loop.runUntilStopped()
+            loop.run()
         }
         thread.waitUntilAsleep()
         _ = channel.trySend(1)

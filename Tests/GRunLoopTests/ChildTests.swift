@@ -77,8 +77,10 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         // init is somebody else's; a thread is no process.
         let thread = LoopThread.running()
         for pid in [0, -1, .min, .max, getpid(), getppid(), 1, thread.kernelID, reaped] {
-            #expect(throws: GRunLoop.ChildError.notAChild(pid)) { _ = try GRunLoop.ChildSource(pid: pid) { _, _ in } }
-            await #expect(throws: GRunLoop.ChildError.notAChild(pid)) { _ = try await GRunLoop.main.exit(of: pid) }
+            #expect(throws: GRunLoop.SystemError.notAChild(pid)) { _ = try GRunLoop.ChildSource(pid: pid) { _, _ in } }
+            await #expect(throws: GRunLoop.SystemError.notAChild(pid)) {
+                _ = try await GRunLoop.main.waitForExit(of: pid)
+            }
         }
         thread.finish()
     }
@@ -142,19 +144,6 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         #expect(trace.lines == ["exited with 4", "let go"])
         worker.stop()
         worker.join()
-    }
-
-    @Test("what it waits for cannot be changed, and the child is told of all the same")
-    func conditions() async throws {
-        try await onFreshThread { loop in
-            let trace = Recorder()
-            let source = try GRunLoop.ChildSource(pid: startShell("exit 3")) { trace(text($1)) }
-            let messages = capturingLog { source.conditions = [] }.messages
-            #expect(messages.count == 1 && messages.allSatisfy { $0.contains("child source is its own") })
-            try loop.add(source, forMode: .default)
-            #expect(loop.run(for: .seconds(20)) == .finished)
-            #expect(trace.lines == ["exited with 3"])
-        }
     }
 
     @Test("a child that a debugger has is waited for without a pass after the other, and told of once it lets go")
@@ -249,12 +238,12 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
     @Test("the end of a child is awaited, on an actor of the loop as well")
     func awaited() async throws {
         try await withWorker { loop in
-            let exited = try await loop.exit(of: startShell("exit 9"))
-            let killed = try await loop.exit(of: startShell("kill -USR1 $$"))
+            let exited = try await loop.waitForExit(of: startShell("exit 9"))
+            let killed = try await loop.waitForExit(of: startShell("kill -USR1 $$"))
             #expect(exited == .exited(code: 9) && killed == .signalled(SIGUSR1, dumpedCore: false))
             let child = startShell("exit 1")
             while !hasEnded(child) { usleep(300) }
-            let ended = try await loop.exit(of: child)
+            let ended = try await loop.waitForExit(of: child)
             #expect(ended == .exited(code: 1))
         }
     }
@@ -264,7 +253,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         try await withWorker { loop in
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 for number in 0..<60 {
-                    group.addTask { try await loop.exit(of: startShell("exit \(number)")).code == Int32(number) }
+                    group.addTask { try await loop.waitForExit(of: startShell("exit \(number)")).code == Int32(number) }
                 }
                 for try await isRight in group { #expect(isRight) }
             }
@@ -275,22 +264,22 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
     func cancelled() async throws {
         try await withWorker { loop in
             let child = startSleeper()
-            let task = Task { try await loop.exit(of: child) }
+            let task = Task { try await loop.waitForExit(of: child) }
             try await Task.sleep(for: .milliseconds(5))
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
             #expect(exists(child) && !hasEnded(child))
             kill(child, SIGTERM)
-            let end = try await loop.exit(of: child)
+            let end = try await loop.waitForExit(of: child)
             #expect(end == .signalled(SIGTERM, dumpedCore: false))
             for delay in 0..<40 {
                 let child = startShell("exit 8")
-                let task = Task { try await loop.exit(of: child) }
+                let task = Task { try await loop.waitForExit(of: child) }
                 usleep(useconds_t(delay * 60))
                 task.cancel()
                 // Either the task has it, or the next one gets it.
                 let first = try? await task.value
-                let status = if let first { first } else { try await loop.exit(of: child) }
+                let status = if let first { first } else { try await loop.waitForExit(of: child) }
                 #expect(status == .exited(code: 8))
             }
         }
@@ -301,12 +290,12 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         let worker = try GRunLoop.Thread(name: "ends")
         let loop = worker.loop
         let child = startSleeper()
-        let task = Task { try await loop.exit(of: child) }
+        let task = Task { try await loop.waitForExit(of: child) }
         try await Task.sleep(for: .milliseconds(5))
         worker.stop()
         await worker.waitUntilEnded()
         await #expect(throws: GRunLoop.LoopEndedError.self) { try await task.value }
-        await #expect(throws: GRunLoop.LoopEndedError.self) { try await loop.exit(of: child) }
+        await #expect(throws: GRunLoop.LoopEndedError.self) { try await loop.waitForExit(of: child) }
         #expect(!hasEnded(child))
         kill(child, SIGKILL)
         reap(child)
@@ -316,7 +305,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
     func lost() async throws {
         try await withWorker { loop in
             let child = startSleeper()
-            let task = Task { try await loop.exit(of: child) }
+            let task = Task { try await loop.waitForExit(of: child) }
             try await Task.sleep(for: .milliseconds(5))
             kill(child, SIGKILL)
             reap(child)
@@ -324,7 +313,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
                 // The task may have been the first.
                 #expect(try await task.value == .signalled(SIGKILL, dumpedCore: false))
             } catch {
-                #expect(error as? GRunLoop.ChildError == .statusLost(child))
+                #expect(error as? GRunLoop.SystemError == .statusLost(child))
             }
         }
     }

@@ -29,7 +29,7 @@ private struct Kinds {
         loop.add(observer, forMode: mode)
         loop.add(timer, forMode: mode)
         try loop.add(descriptor, forMode: mode)
-        loop.add(context: context.pointer, forMode: mode)
+        loop.add(GRunLoop.Context(context.pointer), forMode: mode)
     }
 
     func remove(_ mode: GRunLoop.Mode) {
@@ -37,7 +37,7 @@ private struct Kinds {
         loop.remove(observer, forMode: mode)
         loop.remove(timer, forMode: mode)
         loop.remove(descriptor, forMode: mode)
-        loop.remove(context: context.pointer, forMode: mode)
+        loop.remove(GRunLoop.Context(context.pointer), forMode: mode)
     }
 
     /// Which of the kinds are in the mode.
@@ -45,7 +45,7 @@ private struct Kinds {
         let answers = [
             ("source", loop.contains(source, forMode: mode)), ("observer", loop.contains(observer, forMode: mode)),
             ("timer", loop.contains(timer, forMode: mode)), ("descriptor", loop.contains(descriptor, forMode: mode)),
-            ("context", loop.contains(context: context.pointer, forMode: mode)),
+            ("context", loop.contains(GRunLoop.Context(context.pointer), forMode: mode)),
         ]
         return answers.filter(\.1).map(\.0)
     }

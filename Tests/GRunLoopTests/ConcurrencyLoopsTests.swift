@@ -88,7 +88,7 @@ import Testing
                 while !enough.isSet {
                     _ = (loop.currentMode, loop.isWaiting, loop.allModes.count, loop.nextFireDate(forMode: .default))
                     _ = (
-                        loop.description.count, timer.description.count, timer.fireDate, timer.nextFireDate,
+                        loop.description.count, timer.description.count, timer.fireDate, timer.validFireDate,
                         timer.tolerance
                     )
                     _ = (loop.contexts(forMode: .default).count, loop.homeContext)

@@ -70,14 +70,14 @@ import Testing
                 return true
             }
             #expect(loop.run(mode: "private") == .finished)
-            loop.add(context: context.pointer, forMode: "private")
-            loop.add(context: context.pointer, forMode: "private")
+            loop.add(GRunLoop.Context(context.pointer), forMode: "private")
+            loop.add(GRunLoop.Context(context.pointer), forMode: "private")
             #expect(loop.contexts(forMode: "private").filter { $0 == .init(context.pointer) }.count == 1)
             loop.run(for: .milliseconds(10))
             #expect(trace.lines == [])
             #expect(loop.run(mode: "private", for: .milliseconds(20)) == .timedOut)
             #expect(Set(trace.take()) == ["private"])
-            loop.remove(context: context.pointer, forMode: "private")
+            loop.remove(GRunLoop.Context(context.pointer), forMode: "private")
             #expect(!loop.contexts(forMode: "private").contains(.init(context.pointer)))
             #expect(loop.run(mode: "private", for: .milliseconds(20)) == .finished)
             #expect(trace.lines == [])
@@ -92,7 +92,7 @@ import Testing
         try await onFreshThread { loop in
             let trace = Recorder()
             let context = TestContext()
-            loop.add(context: context.pointer, forMode: .common)
+            loop.add(GRunLoop.Context(context.pointer), forMode: .common)
             let timeout = GLibSource.timeout(context.pointer, milliseconds: 1) {
                 trace(loop.currentMode?.rawValue ?? "none")
                 return true
@@ -103,7 +103,7 @@ import Testing
             try loop.addCommonMode("second")
             for mode: GRunLoop.Mode in [.default, "second"] { loop.run(mode: mode, for: .milliseconds(20)) }
             #expect(Set(trace.take()) == ["kCFRunLoopDefaultMode", "second"])
-            loop.remove(context: context.pointer, forMode: .common)
+            loop.remove(GRunLoop.Context(context.pointer), forMode: .common)
             #expect(loop.contexts(forMode: "second").contains(.init(context.pointer)) == false)
             #expect(loop.run(mode: .default) == .finished)
             #expect(loop.run(mode: "second", for: .milliseconds(10)) == .timedOut)
@@ -126,7 +126,7 @@ import Testing
                     loop.stop()
                     return false
                 }
-                loop.add(context: context, forMode: .default)
+                loop.add(GRunLoop.Context(context), forMode: .default)
                 g_main_context_unref(context)
             }
             // Removed in its callout, it goes when the run lets go of what it has called: before it sleeps.
@@ -148,11 +148,11 @@ import Testing
             let trace = Recorder()
             let context = TestContext()
             let thread = LoopThread.running()
-            thread.whileAsleep { thread.loop.add(context: context.pointer, forMode: .default) }
+            thread.whileAsleep { thread.loop.add(GRunLoop.Context(context.pointer), forMode: .default) }
             thread.waitUntilAsleep()
             invoke(in: context.pointer) { trace("on \(threadID)") }
             #expect(trace.wait(for: "on \(thread.kernelID)"))
-            thread.whileAsleep { thread.loop.remove(context: context.pointer, forMode: .default) }
+            thread.whileAsleep { thread.loop.remove(GRunLoop.Context(context.pointer), forMode: .default) }
             thread.waitUntilAsleep()
             _ = trace.take()
             invoke(in: context.pointer) { trace("on \(threadID)") }

@@ -19,7 +19,7 @@ import Testing
             withExtendedLifetime(witness) {}
             return true
         }
-        loop.add(context: context.pointer, forMode: mode)
+        loop.add(GRunLoop.Context(context.pointer), forMode: mode)
         return context.pointer
     }
 
@@ -29,7 +29,7 @@ import Testing
     func outsideOfARun(mode: GRunLoop.Mode) async throws {
         try await onFreshThread { loop in
             let released = Counter()
-            loop.remove(context: addContext(to: loop, mode, released), forMode: mode)
+            loop.remove(GRunLoop.Context(addContext(to: loop, mode, released)), forMode: mode)
             #expect(released.value == 1)
         }
     }
@@ -43,7 +43,7 @@ import Testing
             let context = Shared(addContext(to: loop, mode, released))
             loop.keepAlive()
             loop.after(.zero) {
-                loop.remove(context: context.value, forMode: mode)
+                loop.remove(GRunLoop.Context(context.value), forMode: mode)
                 // The run has it until it asks its contexts again.
                 #expect(released.value == 0)
             }
@@ -58,12 +58,12 @@ import Testing
         try await onFreshThread { loop in
             let released = Counter()
             let first = Shared(addContext(to: loop, .default, released))
-            loop.on(.exit, repeats: false) { _ in loop.remove(context: first.value, forMode: .default) }
+            loop.on(.exit, repeats: false) { _ in loop.remove(GRunLoop.Context(first.value), forMode: .default) }
             loop.run(for: .zero)
             #expect(released.value == 1)
             let second = Shared(addContext(to: loop, .default, released))
             _ = GLibSource.idle(second.value) {
-                loop.remove(context: second.value, forMode: .default)
+                loop.remove(GRunLoop.Context(second.value), forMode: .default)
                 return false
             }
             loop.run(for: .zero)

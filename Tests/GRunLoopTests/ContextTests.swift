@@ -40,10 +40,12 @@ import Testing
     func handedOn() async throws {
         try await onFreshThread { loop in
             let context = TestContext()
-            loop.add(context: context.pointer, forMode: "one")
+            loop.add(GRunLoop.Context(context.pointer), forMode: "one")
             let found = try #require(loop.contexts(forMode: "one").first { $0.pointer == context.pointer })
             loop.add(found, forMode: "two")
-            #expect(loop.contains(found, forMode: "two") && loop.contains(context: context.pointer, forMode: "two"))
+            #expect(
+                loop.contains(found, forMode: "two") && loop.contains(GRunLoop.Context(context.pointer), forMode: "two")
+            )
             loop.remove(found, forMode: "two")
             #expect(!loop.contains(found, forMode: "two") && loop.contains(found, forMode: "one"))
         }
@@ -68,9 +70,9 @@ import Testing
             var all: [GRunLoop.Context]? = []
             func addAndRemove() {
                 let context = TestContext()
-                thread.loop.add(context: context.pointer, forMode: "M")
+                thread.loop.add(GRunLoop.Context(context.pointer), forMode: "M")
                 all = thread.loop.contexts(forMode: "M")
-                thread.loop.remove(context: context.pointer, forMode: "M")
+                thread.loop.remove(GRunLoop.Context(context.pointer), forMode: "M")
             }
             addAndRemove()
             for context in all ?? [] { watch(context, "further") }
@@ -114,7 +116,7 @@ import Testing
         try await onFreshThread { loop in
             let trace = Recorder()
             let context = TestContext()
-            loop.add(context: context.pointer, forMode: .default)
+            loop.add(GRunLoop.Context(context.pointer), forMode: .default)
             trace.observe(loop)
             let idle = GLibSource.idle(context.pointer) {
                 trace("dispatched")
@@ -143,7 +145,7 @@ import Testing
         try await onFreshThread { loop in
             let trace = Recorder()
             let context = TestContext()
-            loop.add(context: context.pointer, forMode: .default)
+            loop.add(GRunLoop.Context(context.pointer), forMode: .default)
             trace.observe(loop, .default, [.beforeTimers, .afterWaiting])
             let calls = Counter()
             let timeout = GLibSource.timeout(context.pointer, milliseconds: 20) {
@@ -185,7 +187,7 @@ import Testing
                     trace("timeout")
                     return false
                 }
-                loop.runUntilStopped()
+                loop.run()
                 timeout.destroy()
             }
             #expect(trace.wait(for: "timeout"))
@@ -225,7 +227,7 @@ import Testing
         try await onFreshThread { loop in
             let context = TestContext()
             let trace = Recorder()
-            loop.add(context: context.pointer, forMode: .default)
+            loop.add(GRunLoop.Context(context.pointer), forMode: .default)
             let canAcquire: @Sendable () -> Bool = {
                 let answer = Shared(false)
                 onPlainThread {
@@ -247,7 +249,7 @@ import Testing
             let context = TestContext()
             let trace = Recorder()
             let owner = ContextOwner(context.pointer)
-            loop.add(context: context.pointer, forMode: .default)
+            loop.add(GRunLoop.Context(context.pointer), forMode: .default)
             let idle = GLibSource.idle(context.pointer) {
                 trace("dispatched on \(threadID)")
                 return false

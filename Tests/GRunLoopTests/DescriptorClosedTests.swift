@@ -30,7 +30,7 @@ import Testing
                     try? loop.add(source, forMode: .default)
                     close(number.value)
                     loop.remove(source, forMode: .default)
-                    loop.runUntilStopped()
+                    loop.run()
                 }.messages
                 trace(messages.joined(separator: " "))
             }

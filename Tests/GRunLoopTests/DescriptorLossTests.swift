@@ -89,7 +89,7 @@ import Testing
             let first = Source(descriptor: number.value) { _, _ in }
             try loop.add(first, forMode: .default)
             number.become(fileAt: "/dev/null")
-            #expect(throws: GRunLoop.DescriptorError.notPollable(descriptor: number.value)) {
+            #expect(throws: GRunLoop.SystemError.notPollable(descriptor: number.value)) {
                 try loop.add(Source(descriptor: number.value) { _, _ in }, forMode: .default)
             }
             _ = capturingLog { first.invalidate() }
@@ -126,7 +126,7 @@ import Testing
                 number.become(quiet.descriptor)
                 let messages = capturingLog {
                     switch drive {
-                    case .row: loop.runUntilStopped()
+                    case .row: loop.run()
                     case .passes: loop.run(for: .seconds(3600))
                     case .runs:
                         while calls.value < limit { loop.run(for: .seconds(3600), returningAfterSourceHandled: true) }

@@ -41,7 +41,7 @@ import Testing
                 }
                 try? loop.add(source, forMode: .default)
                 trace.observe(loop)
-                loop.runUntilStopped()
+                loop.run()
             }
             thread.waitUntilAsleep()
             _ = trace.take()
@@ -105,7 +105,7 @@ import Testing
                 shown.update { $0.append(ready.count) }
                 return 0
             }
-            loop.runUntilStopped()
+            loop.run()
             loop.setItemChooser(nil)
             #expect(shown.value == [2, 2])
         }

@@ -63,9 +63,9 @@ import Testing
                 }
                 let handler = addWitness()
                 addHandler(loop) {
-                    trace("removes: \(handler?.remove() ?? true)")
+                    trace("removes: \(handler?.cancel() ?? true)")
                 }
-                onPlainThread { trace("\(handler?.remove() ?? false)") }
+                onPlainThread { trace("\(handler?.cancel() ?? false)") }
             }
             thread.join()
             #expect(trace.lines == ["released", "true", "removes: false", "stays"])
@@ -80,8 +80,8 @@ import Testing
                 let waits = addHandler(loop) { trace("never") }
                 let own = Shared<GRunLoop.EndHandler?>(nil)
                 own.value = addHandler(loop) {
-                    trace("called, removes itself: \(own.value?.remove() ?? true)")
-                    onPlainThread { trace("elsewhere: \(own.value?.remove() ?? true), \(waits?.remove() ?? false)") }
+                    trace("called, removes itself: \(own.value?.cancel() ?? true)")
+                    onPlainThread { trace("elsewhere: \(own.value?.cancel() ?? true), \(waits?.cancel() ?? false)") }
                 }
             }.join()
             #expect(trace.lines == ["called, removes itself: false", "elsewhere: false, true"])
@@ -123,9 +123,9 @@ import Testing
                     return addHandler(loop) { withExtendedLifetime(witness) { called.update { $0.append(number) } } }
                 }
                 // The first half in order, as operations end; a third of the rest anywhere.
-                for handler in handlers[..<5000] { #expect(handler?.remove() == true) }
+                for handler in handlers[..<5000] { #expect(handler?.cancel() == true) }
                 for handler in handlers[5000...] where random.update({ next(&$0) }) % 3 == 0 {
-                    #expect(handler?.remove() == true)
+                    #expect(handler?.cancel() == true)
                 }
                 #expect(witnesses.value > 6000)
             }.join()
@@ -147,7 +147,7 @@ import Testing
                 for _ in 0..<500 {
                     do {
                         let handler = try loop.addEndHandler { called.increment() }
-                        if handler.remove() { answered.increment() }
+                        if handler.cancel() { answered.increment() }
                     } catch {
                         refused.increment()
                     }

@@ -22,7 +22,7 @@ private struct Reading: Sendable {
             loop.async {
                 let connection = GioConnection(adopting: dup(pair.one))
                 connection.read { text in
-                    if ending.remove() { continuation.resume(returning: text) }
+                    if ending.cancel() { continuation.resume(returning: text) }
                     hasCompleted.set()
                 }
                 hasBegun.set()

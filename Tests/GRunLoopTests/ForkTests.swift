@@ -28,27 +28,29 @@ import Testing
 
     /// Values only: nothing of a loop is in there.
     private static let values: Set = [
-        "Mode", "Activity", "RunResult", "Errors", "SignalError", "ExitStatus", "Context",
+        "Mode", "Activity", "RunResult", "Errors", "SystemError", "ExitStatus", "Context",
         "PortMessage", "MessageData", "MessageErrors", "StallReport", "StackFrame",
     ]
     /// What needs no look, or cannot be called there, with the reason.
     private static let left = [
         // Of values.
         "Trace.description", "Trace.description", "DescriptorSource.init", "DescriptorSource.description",
-        "Thread.description", "Timeline.init", "MessagePortMessage.descriptorCount",
+        "Timeline.init", "MessagePortMessage.descriptorCount", "DelayedPerform.", "DelayedPerform.hash",
         "MessagePortMessage.takeDescriptors",
         "RemoteMessagePort.descriptorCount", "RemoteMessagePort.takeDescriptors",
         // A job needs a thread that a child does not have.
-        "RunOnLoop.run", "ChildExit.exit", "LoopClock.sleep", "LoopClock.sleep", "LoopClock.sleep", "ItemSequence.next",
-        "ItemSequence.next", "Thread.waitUntilEnded", "Thread.stopAndWait", "Idle.idle", "Channel.send",
+        "RunOnLoop.run", "ChildExit.waitForExit", "LoopClock.sleep", "LoopClock.sleep", "LoopClock.sleep",
+        "ItemSequence.next",
+        "ItemSequence.next", "Thread.waitUntilEnded", "Thread.stopAndWait", "WaitUntilIdle.waitUntilIdle",
+        "Channel.send",
         "ChannelElements.next", "ChannelElements.next", "PortSending.send", "MessageRequests.send",
         "MessageRequests.request",
         // By Swift's runtime, as enqueueTask.
         "Executor.enqueue",
         // Before anything else, on the main thread.
         "AsyncMain.driveAsyncMain",
-        // The one of the source that stands for a message port: the port's is called.
-        "DescriptorSource.invalidate",
+        // The one of the source that stands for another object: the object's is called.
+        "OwnDescriptorSource.invalidate",
     ]
 
     /// Whoever makes something public says in ForkedCalls what it does in a child.

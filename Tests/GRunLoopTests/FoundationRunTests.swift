@@ -16,7 +16,6 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
             #expect(loop.run(mode: .default, before: GRunLoop.distantFuture) == false)
             #expect(loop.run(mode: "unknown", before: GRunLoop.distantFuture) == false)
             loop.run(until: GRunLoop.distantFuture)
-            loop.run()
             loop.acceptInput(forMode: .default, before: GRunLoop.distantFuture)
             #expect(loop.limitDate(forMode: .default) == nil)
             #expect(trace.lines == [])
@@ -133,7 +132,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
             let entries = Counter()
             let observer = loop.on(.entry) { _ in loop.after(.milliseconds(2), .default, steps[entries.increment() - 1])
             }
-            loop.run()
+            loop.run(until: GRunLoop.distantFuture)
             #expect(
                 trace.take() == ["entry", "stop", "exit", "entry", "source", "exit", "entry", "end", "exit"])
             observer.invalidate()
@@ -167,26 +166,6 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
             thread.whileAsleep { thread.loop.stop() }
             thread.join()
             #expect(trace.lines == ["true"])
-        }
-    }
-
-    @Test(
-        "item 211: for another thread's loop run(mode:before:) is false, limitDate nil, acceptInput returns; none runs"
-    )
-    func anotherThreadsLoop() async throws {
-        try await onFreshThread { _ in
-            let trace = Recorder()
-            let thread = LoopThread.running()
-            let loop = thread.loop
-            loop.source("other") { trace("source") }.signal()
-            trace.observe(loop, "other")
-            _ = capturingLog {
-                #expect(loop.run(mode: "other", before: GRunLoop.distantFuture) == false)
-                #expect(loop.limitDate(forMode: "other") == nil)
-                loop.acceptInput(forMode: "other", before: GRunLoop.distantFuture)
-            }
-            #expect(trace.lines == [])
-            thread.finish()
         }
     }
 

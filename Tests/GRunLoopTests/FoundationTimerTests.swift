@@ -58,7 +58,7 @@ import Testing
                 // The source keeps its closure, and that the source.
                 defer { kept.value = nil }
                 source.signal()
-                loop.run()
+                loop.run(until: GRunLoop.distantFuture)
             }
             let seen = Shared<Set<String>>([])
             let hasSeenBoth = waitUntil {

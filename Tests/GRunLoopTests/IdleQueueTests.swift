@@ -694,7 +694,7 @@ extension GRunLoop {
             let before = loop.description.count(of: "IdleQueue")
             for number in 1...3 {
                 loop.async { trace("block \(number)") }
-                try await loop.idle()
+                try await loop.waitUntilIdle()
                 trace("idle \(number)")
             }
             let expected = (1...3).flatMap { ["block \($0)", "idle \($0)"] }
@@ -708,7 +708,7 @@ extension GRunLoop {
         try await withWorker { loop in
             try await withTaskExecutorPreference(loop.executor) {
                 #expect(loop.isCurrent)
-                try await loop.idle()
+                try await loop.waitUntilIdle()
                 #expect(loop.isCurrent)
             }
         }
@@ -717,13 +717,13 @@ extension GRunLoop {
     @Test("a cancelled task stops waiting, before and while it waits; in no mode it waits until then")
     func cancelled() async throws {
         try await withWorker { loop in
-            let task = Task { try await loop.idle(inModes: []) }
+            let task = Task { try await loop.waitUntilIdle(inModes: []) }
             try await Task.sleep(for: .milliseconds(5))
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
             let second = Task {
                 withUnsafeCurrentTask { $0?.cancel() }
-                try await loop.idle()
+                try await loop.waitUntilIdle()
             }
             await #expect(throws: CancellationError.self) { try await second.value }
         }
@@ -738,10 +738,10 @@ extension GRunLoop {
             loop.run(mode: "kept")
         }
         let loop = thread.loop
-        let task = Task { try await loop.idle(inModes: ["never"]) }
+        let task = Task { try await loop.waitUntilIdle(inModes: ["never"]) }
         try await Task.sleep(for: .milliseconds(5))
         thread.finish()
         await #expect(throws: GRunLoop.LoopEndedError.self) { try await task.value }
-        await #expect(throws: GRunLoop.LoopEndedError.self) { try await loop.idle() }
+        await #expect(throws: GRunLoop.LoopEndedError.self) { try await loop.waitUntilIdle() }
     }
 }

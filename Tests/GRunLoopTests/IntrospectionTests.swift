@@ -18,7 +18,7 @@ import Testing
             try loop.add(descriptor, forMode: "of a descriptor")
             loop.perform(inModes: ["of a block"]) {}
             let context = TestContext()
-            loop.add(context: context.pointer, forMode: "of a context")
+            loop.add(GRunLoop.Context(context.pointer), forMode: "of a context")
             let expected: Set<GRunLoop.Mode> = [
                 .default, "of a source", "of a timer", "of an observer", "of a descriptor", "of a block",
                 "of a context",
@@ -30,7 +30,7 @@ import Testing
             timer.invalidate()
             observer.invalidate()
             descriptor.invalidate()
-            loop.remove(context: context.pointer, forMode: "of a context")
+            loop.remove(GRunLoop.Context(context.pointer), forMode: "of a context")
             loop.run(mode: "of a block", for: .zero)
             #expect(Set(loop.allModes) == expected)
         }

@@ -34,7 +34,7 @@ private struct Labelled: Sendable {
         kind = "channel"
         get = { channel.label }
         set = { channel.label = $0 }
-        invalidate = { channel.close() }
+        invalidate = { channel.invalidate() }
         description = nil
     }
 
@@ -196,7 +196,7 @@ private struct Labelled: Sendable {
             #expect(loop.run(mode: .default, for: Patience.normal) == .finished)
             #expect(told.value.first?.label == "auto\nsave")
             #expect(told.value.first?.summary.contains(#"a timer "auto\nsave""#) == true)
-            monitor.end()
+            monitor.stop()
         }
     }
 
@@ -326,7 +326,7 @@ private struct Labelled: Sendable {
                 for thread in threads { thread.join() }
                 let label = try #require(channel.label)
                 #expect(loop.description.contains("label = \"\(label)\""))
-                channel.close()
+                channel.invalidate()
             }
         }
     }

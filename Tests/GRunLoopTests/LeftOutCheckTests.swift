@@ -18,7 +18,7 @@ import Testing
                 g_source_unref(watch)
             }
             g_main_context_set_poll_func(context.pointer, Between.changingPoll)
-            loop.add(context: context.pointer, forMode: .default)
+            loop.add(GRunLoop.Context(context.pointer), forMode: .default)
             let found = Recorder()
             let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { timer in
                 found(Between.isOpen ? "between" : "outside")

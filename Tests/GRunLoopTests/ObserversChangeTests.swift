@@ -144,7 +144,7 @@ import Testing
             loop.on(.beforeTimers, order: 1) { _ in
                 if passes.value > 1 { #expect(left.value.observer == nil) }
             }
-            loop.runUntilStopped()
+            loop.run()
             #expect(passes.value == 3)
         }
     }

@@ -49,7 +49,7 @@ import Testing
         }
         let thread = LoopThread { loop in
             loop.keepAlive()
-            loop.add(context: context.pointer, forMode: .default)
+            loop.add(GRunLoop.Context(context.pointer), forMode: .default)
             loop.run(mode: .default)
         }
         func isFree() -> Bool {
@@ -63,7 +63,7 @@ import Testing
         thread.loop.wakeUp()
         #expect(trace.wait(for: "dispatched"))
         #expect(!isFree())
-        thread.loop.remove(context: context.pointer, forMode: .default)
+        thread.loop.remove(GRunLoop.Context(context.pointer), forMode: .default)
         #expect(waitUntil { isFree() })
         thread.finish()
         withExtendedLifetime(idle) {}

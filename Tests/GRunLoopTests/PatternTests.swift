@@ -85,7 +85,7 @@ private func processorTime(of thread: pid_t) -> String? {
                     trace("callback")
                     loop.stop()
                 }
-                trace("\(loop.runUntilStopped())")
+                trace("\(loop.run())")
             }
             worker.whileAsleep {
                 trace("operation ends")
@@ -98,13 +98,13 @@ private func processorTime(of thread: pid_t) -> String? {
         }
     }
 
-    @Test("item 274: another thread's stop makes runUntilStopped return, and the worker goes on behind it")
+    @Test("item 274: another thread's stop makes run() return, and the worker goes on behind it")
     func stopFromOutside() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
             let worker = LoopThread { loop in
                 loop.keepAlive()
-                trace("\(loop.runUntilStopped())")
+                trace("\(loop.run())")
                 trace("goes on")
             }
             worker.whileAsleep {

@@ -328,7 +328,7 @@ private final class Meeting: Sendable {
             for id: UInt32 in 1...4 { #expect(await port.send(Message(id: id))) }
             #expect(await iterator.next()?.id == 1)
             // Then the loop has nothing more to do: three wait, since nobody has asked for them.
-            try await loop.idle()
+            try await loop.waitUntilIdle()
             let sendNow: (UInt32) -> Bool = { port.trySend(Message(id: $0)) }
             try #require(sendNow(5) && !sendNow(6))
             let sender = Task { for id: UInt32 in 6...200 { #expect(await port.send(Message(id: id))) } }

@@ -115,7 +115,9 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         for id in 0..<room { #expect(port.send(Message(id: UInt32(id)), before: GRunLoop.distantPast)) }
         #expect(!port.trySend(Message(id: 99)) && !port.send(Message(id: 99), before: GRunLoop.now))
         let begin = GRunLoop.now
-        #expect(!port.send(Message(id: 99), before: begin.advanced(by: .milliseconds(30))))
+        #expect(!port.send(Message(id: 99), before: begin.advanced(by: .milliseconds(15))))
+        #expect(!port.send(Message(id: 99), timeout: .zero) && !port.send(Message(id: 99), timeout: .seconds(-1)))
+        #expect(!port.send(Message(id: 99), timeout: .milliseconds(15)))
         #expect(GRunLoop.now >= begin.advanced(by: .milliseconds(30)))
         let isWaiting = Flag()
         let sender = LoopThread { _ in

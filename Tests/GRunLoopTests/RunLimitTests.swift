@@ -196,8 +196,8 @@ import Testing
         }
     }
 
-    @Test("item 37: runUntilStopped runs the default mode, not returning after sources, with one entry and one exit")
-    func runUntilStopped() async throws {
+    @Test("item 37: run() runs the default mode, not returning after sources, with one entry and one exit")
+    func run() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
             trace.observe(loop, .default, [.entry, .exit])
@@ -213,25 +213,25 @@ import Testing
                     }
                 }
             }
-            loop.runUntilStopped()
+            loop.run()
             #expect(trace.take() == ["entry", "source", "block", "stop in kCFRunLoopDefaultMode", "exit"])
             // It ends as well when nothing is left.
             loop.after(.milliseconds(5)) {
                 keeper.invalidate()
                 source.invalidate()
             }
-            loop.runUntilStopped()
+            loop.run()
             #expect(trace.lines == ["entry", "exit"])
         }
     }
 
-    @Test("item 38: runUntilStopped returns at once when the default mode is empty")
-    func runUntilStoppedOfNothing() async throws {
+    @Test("item 38: run() returns at once when the default mode is empty")
+    func runOfNothing() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
             trace.observe(loop)
             loop.keepAlive("another")
-            loop.runUntilStopped()
+            loop.run()
             #expect(trace.lines == [])
         }
     }

@@ -43,26 +43,26 @@ private final class HeldHandler {
 
     init(of signal: Int32) throws {
         source = try GRunLoop.SignalSource(signal) { _, _ in }
-        _ = fcntl(source.descriptor, F_SETFL, 0)
+        _ = fcntl(source.eventDescriptor, F_SETFL, 0)
     }
 
     func enter() {
         var count = UInt64.max - 1
-        #expect(write(source.descriptor, &count, 8) == 8)
+        #expect(write(source.eventDescriptor, &count, 8) == 8)
         let id = Shared<pid_t>(0)
         thread = startThread { [signal = source.signal] in
             id.value = threadID
             raiseHere(signal)
         }
-        let number = "0x" + String(source.descriptor, radix: 16)
+        let number = "0x" + String(source.eventDescriptor, radix: 16)
         #expect(waitUntil { systemCall(of: id.value).dropFirst().first == number }, "the handler is not in its write")
     }
 
     func leave() {
         var count: UInt64 = 0
         // All that was there, and the 1 of the handler.
-        #expect(read(source.descriptor, &count, 8) == 8)
+        #expect(read(source.eventDescriptor, &count, 8) == 8)
         if let thread { pthread_join(thread, nil) }
-        #expect(read(source.descriptor, &count, 8) == 8 && count == 1)
+        #expect(read(source.eventDescriptor, &count, 8) == 8 && count == 1)
     }
 }

@@ -124,11 +124,11 @@ import Testing
         ])
     func refused(signal: Int32, remedy: String) {
         let before = disposition(of: signal)
-        do throws(GRunLoop.SignalError) {
+        do throws(GRunLoop.SystemError) {
             _ = try GRunLoop.SignalSource(signal, replacing: true) { _, _ in }
             Issue.record("not refused")
         } catch {
-            #expect(error == .refused(signal))
+            #expect(error == .signalRefused(signal))
             #expect(error.description.contains(remedy), "\(error)")
         }
         #expect(disposition(of: signal) == before)
@@ -136,7 +136,9 @@ import Testing
 
     @Test("numbers of no signal, and libc's own, are an error", arguments: [0, -1, 32, 33, 65, 1000, .max, .min])
     func notASignal(signal: Int32) {
-        #expect(throws: GRunLoop.SignalError.notASignal(signal)) { _ = try GRunLoop.SignalSource(signal) { _, _ in } }
+        #expect(throws: GRunLoop.SystemError.signalRefused(signal)) {
+            _ = try GRunLoop.SignalSource(signal) { _, _ in }
+        }
     }
 
     @Test("somebody's handler is an error, which changes nothing; it is replaced if asked for, and given back")
@@ -145,7 +147,7 @@ import Testing
             let number = queuedSignal(5)
             Handlers.install(for: number)
             let theirs = disposition(of: number)
-            #expect(throws: GRunLoop.SignalError.handled(number)) {
+            #expect(throws: GRunLoop.SystemError.signalHandled(number)) {
                 _ = try GRunLoop.SignalSource(number) { _, _ in }
             }
             #expect(disposition(of: number) == theirs)
@@ -189,7 +191,9 @@ import Testing
         let source = try GRunLoop.SignalSource(number) { _, _ in }
         Handlers.install(for: number)
         let theirs = disposition(of: number)
-        #expect(throws: GRunLoop.SignalError.handled(number)) { _ = try GRunLoop.SignalSource(number) { _, _ in } }
+        #expect(throws: GRunLoop.SystemError.signalHandled(number)) {
+            _ = try GRunLoop.SignalSource(number) { _, _ in }
+        }
         source.invalidate()
         #expect(disposition(of: number) == theirs)
         // Taken over while one of ours listens already.
@@ -226,13 +230,13 @@ import Testing
         let source = try GRunLoop.SignalSource(signal) { _, _ in }
         let pipe = Pipe()
         // So that the handler's write fails: the number is its own for the time of the test.
-        let saved = dup(source.descriptor)
-        dup2(pipe.readEnd, source.descriptor)
+        let saved = dup(source.eventDescriptor)
+        dup2(pipe.readEnd, source.eventDescriptor)
         unblock(signal)
         errno = 77
         let result = raise(signal)
         let after = errno
-        dup2(saved, source.descriptor)
+        dup2(saved, source.eventDescriptor)
         close(saved)
         #expect(result == 0 && after == 77)
 
@@ -265,7 +269,7 @@ import Testing
         let signal = queuedSignal(10)
         let source = try GRunLoop.SignalSource(signal) { _, _ in }
         // Full, and one that waits for a reader: it holds the handler in its write.
-        let event = source.descriptor
+        let event = source.eventDescriptor
         var count = UInt64.max - 1
         #expect(write(event, &count, 8) == 8 && fcntl(event, F_SETFL, 0) == 0)
         let id = Shared<pid_t>(0)
@@ -330,20 +334,6 @@ import Testing
         #expect(trace.lines == ["1", "let go"])
         worker.stop()
         worker.join()
-    }
-
-    @Test("what it waits for cannot be changed: writable, it would be performed in every pass")
-    func conditions() async throws {
-        try await onFreshThread { loop in
-            let source = try GRunLoop.SignalSource(queuedSignal(20)) { _, _ in }
-            try loop.add(source, forMode: .default)
-            let asDescriptor: GRunLoop.DescriptorSource = source
-            let messages = capturingLog { asDescriptor.conditions = .writable }.messages
-            #expect(messages.count == 1 && messages.allSatisfy { $0.contains("signal source is its own") })
-            #expect(source.conditions == .readable)
-            #expect(loop.run(for: .zero, returningAfterSourceHandled: true) == .timedOut)
-            source.invalidate()
-        }
     }
 
     @Test("a description and a trace name the signal")
@@ -423,11 +413,11 @@ import Testing
         try await withWorker { loop in
             var iterator = loop.signals([good, bad]).makeAsyncIterator()
             for _ in 0..<2 {
-                do throws(GRunLoop.SignalError) {
+                do throws(GRunLoop.SystemError) {
                     _ = try await iterator.next()
                     Issue.record("no error")
                 } catch {
-                    #expect(error == .handled(bad))
+                    #expect(error == .signalHandled(bad))
                 }
                 #expect(disposition(of: good) == "default")
             }

@@ -393,7 +393,7 @@ private struct Leaf: @unchecked Sendable {
         let held = Shared<GRunLoop.StallMonitor?>(nil)
         let count = Counter()
         held.value = try GRunLoop.StallMonitor(thread.loop, threshold: .milliseconds(5)) { _ in
-            held.value?.end()
+            held.value?.stop()
             count.increment()
         }
         thread.loop.async { _ = count.wait(for: 1) }
@@ -405,8 +405,8 @@ private struct Leaf: @unchecked Sendable {
         var reports = other.reports.makeAsyncIterator()
         thread.finish()
         #expect(await eventually { thread.loop.locked { $0.diagnostics.watchers } == 0 })
-        other.end()
-        other.end()
+        other.stop()
+        other.stop()
         #expect(await reports.next() == nil)
         #expect(count.value == 1)
     }
@@ -437,7 +437,7 @@ private struct Leaf: @unchecked Sendable {
             let former = handler()
             let monitors = try (0..<2).map { _ in try Told().watch(loop, signal: SIGWINCH) }
             #expect(handler() != former)
-            for monitor in monitors { monitor.end() }
+            for monitor in monitors { monitor.stop() }
             let end = GRunLoop.now.advanced(by: Patience.normal)
             while handler() != former, GRunLoop.now < end { sched_yield() }
             #expect(handler() == former)

@@ -69,38 +69,53 @@ import Testing
     }
 
     @Test(
-        "item 197: running is for the loop's own thread: elsewhere it is refused, and the message says where to call it"
-    )
-    func runningElsewhere() async throws {
-        try await onFreshThread { _ in
+        "items 197, 211: what is for the loop's own thread ends the process elsewhere, and says where to call it",
+        arguments: WrongThread.calls.indices)
+    func calledElsewhere(number: Int) async throws {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [number] in
             let thread = LoopThread.running()
-            let loop = thread.loop
-            let ran = Counter()
-            // Nothing of this may run here.
-            loop.perform(inModes: ["here"]) { ran.increment() }
-            let calls: [(String, (GRunLoop) -> Bool)] = [
-                ("run(mode:for:)", { $0.run(mode: "here", for: .zero) == .finished }),
-                ("run(mode:before:)", { $0.run(mode: "here", before: GRunLoop.distantPast) == false }),
-                ("runUntilStopped", { $0.runUntilStopped() == .finished }),
-                ("acceptInput", { $0.acceptInput(forMode: "here", before: GRunLoop.distantPast) == () }),
-                ("limitDate", { $0.limitDate(forMode: "here") == nil }),
-                ("run(mode:before:)", { $0.run(until: GRunLoop.distantFuture) == () }),
-                ("run(mode:before:)", { $0.run() == () }),
-                ("perform(after:)", { ($0.perform(after: .zero) { ran.increment() }, true).1 }),
-                ("perform(order:)", { $0.perform(order: 0, inModes: ["here"]) { ran.increment() } == () }),
-                ("startTracing", { $0.startTracing(GRunLoop.Trace()) == () }),
-            ]
-            for (name, call) in calls {
-                let (isRefused, messages) = capturingLog { call(loop) }
-                #expect(isRefused, "\(name)")
-                #expect(
-                    messages.count == 1
-                        && messages[0].hasPrefix("critical: GRunLoop.\(name): called on another thread"),
-                    "\(messages)")
-                #expect(messages.allSatisfy { $0.contains("async(inModes:_:)") })
-            }
-            #expect(ran.value == 0)
-            thread.finish()
+            WrongThread.calls[number].make(thread.loop)
+        }
+        let errors = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let name = WrongThread.calls[number].name
+        #expect(errors.contains("GRunLoop.\(name): called on another thread than the loop's own"), "\(errors)")
+        #expect(errors.contains("call it there, by async(inModes:_:)"), "\(errors)")
+    }
+}
+
+private enum WrongThread {
+    struct Call: Sendable {
+        let name: String
+        let make: @Sendable (GRunLoop) -> Void
+
+        init(_ name: String, _ make: @escaping @Sendable (GRunLoop) -> Void) {
+            self.name = name
+            self.make = make
         }
     }
+
+    static let calls: [Call] = [
+        Call("run") { $0.run() },
+        Call("run") { $0.run(mode: "here", for: .zero) },
+        Call("run(until:)") { $0.run(until: GRunLoop.distantPast) },
+        Call("run(mode:before:)") { $0.run(mode: "here", before: GRunLoop.distantPast) },
+        Call("acceptInput") { $0.acceptInput(forMode: "here", before: GRunLoop.distantPast) },
+        Call("limitDate") { _ = $0.limitDate(forMode: "here") },
+        Call("perform(after:)") { $0.perform(after: .zero) {} },
+        Call("perform(order:)") { $0.perform(order: 0, inModes: ["here"]) {} },
+        Call("cancelPerforms") { $0.cancelPerforms(target: Witness {}) },
+        Call("DelayedPerform.cancel") { loop in
+            let made = try? loop.performAndWait { GRunLoop.current.perform(after: .seconds(60)) {} }
+            made?.cancel()
+        },
+        Call("push(ambientMode:)") { _ = try? $0.push(ambientMode: "here") },
+        Call("PushedMode.pop") { loop in
+            let pushed = try? loop.performAndWait { try GRunLoop.current.push(ambientMode: "here") }
+            pushed?.pop()
+        },
+        Call("detach") { $0.detach() },
+        Call("attach") { $0.attach() },
+        Call("startTracing") { $0.startTracing(GRunLoop.Trace()) },
+        Call("stopTracing") { $0.stopTracing() },
+    ]
 }

@@ -10,13 +10,13 @@ import Testing
     /// What can be in a heap, with what tells it from everything else.
     private enum Item: Hashable {
         case timer(GRunLoop.Timer)
-        case perform(GRunLoop.DelayedPerform)
+        case perform(GRunLoop.PerformName)
 
         init(_ member: TimerHeap.Member, in mode: ModeState) {
             self =
                 switch member {
                 case .timer(let timer): .timer(timer)
-                case .perform(let name, _): .perform(GRunLoop.DelayedPerform(mode: mode.number, name: name))
+                case .perform(let name, _): .perform(GRunLoop.PerformName(mode: mode.number, name: name))
                 }
         }
 
@@ -59,7 +59,7 @@ import Testing
         private var additions = 0
         private var firing: [GRunLoop.Timer] = []
         /// Of performs that are over.
-        private(set) var gone: [GRunLoop.DelayedPerform] = []
+        private(set) var gone: [GRunLoop.PerformName] = []
         var random: SeededRandom
 
         func add(_ timer: GRunLoop.Timer) {
@@ -68,7 +68,7 @@ import Testing
         }
 
         func addPerform(at deadline: Nanoseconds) {
-            let name = Shared(GRunLoop.DelayedPerform.none)
+            let name = Shared(GRunLoop.PerformName.none)
             let called = self.called
             let perform = mode.insert({ called.value = name.value }, at: deadline, isCommon: false)
             name.value = perform
@@ -76,7 +76,7 @@ import Testing
         }
 
         /// What the last closure was that was called.
-        private let called = Shared(GRunLoop.DelayedPerform.none)
+        private let called = Shared(GRunLoop.PerformName.none)
 
         @discardableResult func remove(at index: Int) -> Item {
             let item = entries.remove(at: index).item
@@ -87,7 +87,7 @@ import Testing
             return item
         }
 
-        private func end(_ perform: GRunLoop.DelayedPerform, _ occupant: TimerHeap.Occupant?) {
+        private func end(_ perform: GRunLoop.PerformName, _ occupant: TimerHeap.Occupant?) {
             guard case .perform(let body) = occupant else {
                 Issue.record("no closure is there")
                 return
@@ -97,7 +97,7 @@ import Testing
         }
 
         /// It is the one that was added.
-        private func call(_ body: TimerSlots.Body, of perform: GRunLoop.DelayedPerform) {
+        private func call(_ body: TimerSlots.Body, of perform: GRunLoop.PerformName) {
             called.value = .none
             body()
             #expect(called.value == perform)
@@ -125,7 +125,7 @@ import Testing
             standIns[perform] = timer
         }
 
-        private var standIns: [GRunLoop.DelayedPerform: GRunLoop.Timer] = [:]
+        private var standIns: [GRunLoop.PerformName: GRunLoop.Timer] = [:]
 
         func isStandIn(_ timer: GRunLoop.Timer) -> Bool { standIns.values.contains { $0 === timer } }
 
@@ -167,7 +167,7 @@ import Testing
                         note(timer)
                     }
                 case .perform(let name, let due, _):
-                    let perform = GRunLoop.DelayedPerform(mode: mode.number, name: name)
+                    let perform = GRunLoop.PerformName(mode: mode.number, name: name)
                     while let next = turns.first, !canFire(next) { turns.removeFirst() }
                     let entry = entries.first { $0.item == .perform(perform) }
                     #expect(turns.popFirst() == entry?.item && due == entry?.deadline, comment)

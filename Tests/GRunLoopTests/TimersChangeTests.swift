@@ -23,7 +23,7 @@ import Testing
             timers[2].fireDate = early
             timers[0].fireDate = late
             #expect(timers[2].fireDate == early)
-            #expect(timers[0].nextFireDate == late)
+            #expect(timers[0].validFireDate == late)
             for mode in modes { #expect(loop.nextFireDate(forMode: mode) == early) }
 
             timers[1].fireDate = now.advanced(by: .seconds(-1))
@@ -78,7 +78,7 @@ import Testing
             timer.invalidate()
             timer.fireDate = GRunLoop.distantPast
             #expect(timer.fireDate == date)
-            #expect(timer.nextFireDate == nil)
+            #expect(timer.validFireDate == nil)
             #expect(!timer.isValid)
             loop.keepAlive()
             loop.run(for: .zero)
@@ -93,7 +93,7 @@ import Testing
             let interval = Duration.milliseconds(2)
             let timer = GRunLoop.Timer(fireAt: GRunLoop.now, interval: interval) { timer in
                 timer.invalidate()
-                record("\(timer.isValid) \(timer.nextFireDate == nil)")
+                record("\(timer.isValid) \(timer.validFireDate == nil)")
             }
             loop.add(timer, forMode: .default)
             loop.add(timer, forMode: "M")
@@ -101,7 +101,7 @@ import Testing
             #expect(loop.run(for: .seconds(20)) == .finished)
             #expect(record.lines == ["false true"])
             #expect(!timer.isValid)
-            #expect(timer.nextFireDate == nil)
+            #expect(timer.validFireDate == nil)
             #expect(loop.nextFireDate(forMode: .default) == nil)
             #expect(loop.run(mode: "M", for: .zero) == .finished)
         }

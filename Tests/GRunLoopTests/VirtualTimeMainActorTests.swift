@@ -117,15 +117,11 @@ import Testing
         }
     }
 
-    @Test("another thread is told apart")
+    @Test("another thread's loop is not hidden")
     func otherThread() async throws {
         try await onFreshThread { loop in
             let other = LoopThread.running()
             GRunLoop.withVirtualTime { _ in
-                let (_, messages) = capturingLog { other.loop.perform(after: .zero) { Issue.record("performed") } }
-                #expect(
-                    messages.count == 1 && messages[0].contains("called on another thread than the loop's own"),
-                    "\(messages)")
                 #expect(throws: Never.self) {
                     try other.loop.performAndWait { #expect(GRunLoop.current === other.loop) }
                 }

@@ -26,6 +26,42 @@ import Testing
         }
     }
 
+    @Test("a timer that is made and moved by spans follows the clock of its loop")
+    func spans() async throws {
+        try await onFreshThread { _ in
+            let trace = Recorder()
+            GRunLoop.withVirtualTime { time in
+                let begin = time.now
+                let noted: @Sendable (GRunLoop.Timer) -> Void = { _ in
+                    trace("\(begin.duration(to: GRunLoop.now).components.seconds)")
+                }
+                let timer = GRunLoop.Timer(interval: .seconds(100), repeats: true, after: .seconds(1), handler: noted)
+                time.loop.add(timer, forMode: .default)
+                time.advance(by: .seconds(250))
+                #expect(trace.take() == ["1", "101", "201"])
+                timer.schedule(after: .seconds(7))
+                #expect(timer.fireDate == begin.advanced(by: .seconds(257)))
+                time.advance(by: .seconds(100))
+                #expect(trace.take() == ["257"])
+                timer.schedule(after: .seconds(-1))
+                time.advance(by: .zero)
+                #expect(trace.take() == ["350"])
+                timer.schedule(after: .seconds(1_000_000_000_000))
+                time.advance(by: .seconds(3600))
+                #expect(trace.take() == [])
+                timer.invalidate()
+                let last = timer.fireDate
+                timer.schedule(after: .zero)
+                #expect(timer.fireDate == last)
+
+                let once = GRunLoop.Timer(interval: .seconds(100), repeats: false, after: .zero, handler: noted)
+                time.loop.add(once, forMode: .default)
+                time.advance(by: .zero)
+                #expect(trace.take() == ["3950"] && !once.isValid)
+            }
+        }
+    }
+
     @Test("moved on in a callout, in a mode that is finished, it leaves a pending wake-up to whoever is below")
     func finishedWithAWakeUp() async throws {
         try await onFreshThread { _ in
@@ -150,7 +186,7 @@ import Testing
             time.advance(by: .seconds(5))
             #expect(start.duration(to: time.now) == .seconds(5))
             #expect(count.value == 0)
-            time.advance(by: .zero, inMode: "other")
+            time.advance(by: .zero, mode: "other")
             #expect(count.value == 1)
         }
     }

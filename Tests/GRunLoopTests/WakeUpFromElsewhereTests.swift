@@ -12,7 +12,7 @@ private func sleepingThread(
     let thread = LoopThread { loop in
         trace.observe(loop)
         prepare(loop)
-        loop.runUntilStopped()
+        loop.run()
     }
     thread.waitUntilAsleep()
     _ = trace.take()

@@ -54,7 +54,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
             let thread = LoopThread { loop in
                 loop.keepAlive()
                 trace.observe(loop)
-                loop.runUntilStopped()
+                loop.run()
             }
             thread.whileAsleep {
                 _ = trace.take()
@@ -137,7 +137,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
                 }
                 try? loop.add(descriptor, forMode: .default)
                 pipe.send()
-                loop.runUntilStopped()
+                loop.run()
             }
             thread.waitUntilAsleep()
             #expect(thread.whileAsleep { thread.loop.isWaiting })

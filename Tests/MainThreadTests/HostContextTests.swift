@@ -12,8 +12,8 @@ final class HostContextTests: MainThreadTestCase {
     /// A further context of a mode, until the end of the test.
     private func furtherContext(_ mode: GRunLoop.Mode = .default) -> TestContext {
         let context = TestContext()
-        loop.add(context: context.pointer, forMode: mode)
-        addTeardownBlock { [loop] in loop.remove(context: context.pointer, forMode: mode) }
+        loop.add(GRunLoop.Context(context.pointer), forMode: mode)
+        addTeardownBlock { [loop] in loop.remove(GRunLoop.Context(context.pointer), forMode: mode) }
         return context
     }
 
@@ -116,11 +116,11 @@ final class HostContextTests: MainThreadTestCase {
         g_source_attach(source, context)
         g_source_unref(source)
         guard let context else { return }
-        loop.add(context: context, forMode: .default)
+        loop.add(GRunLoop.Context(context), forMode: .default)
         g_main_context_unref(context)
         for _ in 0..<3 { g_main_context_iteration(nil, 0) }
         XCTAssertFalse(isGone.isSet)
-        loop.remove(context: context, forMode: .default)
+        loop.remove(GRunLoop.Context(context), forMode: .default)
         for _ in 0..<3 { g_main_context_iteration(nil, 0) }
         XCTAssertTrue(isGone.isSet)
     }
@@ -140,13 +140,13 @@ final class HostContextTests: MainThreadTestCase {
         g_source_set_callback(source, { _ in 0 }, Unmanaged.passRetained(isGone).toOpaque(), notify)
         g_source_attach(source, context)
         g_source_unref(source)
-        loop.add(context: context, forMode: .default)
+        loop.add(GRunLoop.Context(context), forMode: .default)
         g_main_context_unref(context)
         settleHost()
         let address = UInt(bitPattern: context)
         let idle = GLibSource.idle(context) {
             guard let context = OpaquePointer(bitPattern: address) else { return false }
-            GRunLoop.main.remove(context: context, forMode: .default)
+            GRunLoop.main.remove(GRunLoop.Context(context), forMode: .default)
             settleHost()
             trace("removed")
             let timer = GRunLoop.Timer(interval: .zero, repeats: false) { _ in trace("timer") }

@@ -104,7 +104,7 @@ final class HostFairnessTests: MainThreadTestCase {
 
     /// items 50, 53, 190: so does one in a run of ours, also where the main queue is never empty.
     func testFloodsInARunOfOurs() throws {
-        try checkFloods("a run of ours") { _ in loop.runUntilStopped() }
+        try checkFloods("a run of ours") { _ in loop.run() }
     }
 
     /// Two of every kind are always ready, and another thread may wake the loop all the time: each must have its part
@@ -172,7 +172,7 @@ final class HostFairnessTests: MainThreadTestCase {
                     if passes.increment() == 600 { GRunLoop.main.stop() }
                 }
                 loop.add(observer, forMode: .default)
-                loop.runUntilStopped()
+                loop.run()
                 observer.invalidate()
                 // A host would not come back from what is still under way.
                 loop.timeSlice = .zero
@@ -247,7 +247,7 @@ final class HostFairnessTests: MainThreadTestCase {
     func testTurnsWithFramesUnderAHost() { checkTurnsWithFrames { trace in iterateHost { trace.lines.count > 12 } } }
 
     /// items 50, 190: so is that of GLib's sources in a run of ours.
-    func testTurnsWithFramesInARunOfOurs() { checkTurnsWithFrames { _ in loop.runUntilStopped() } }
+    func testTurnsWithFramesInARunOfOurs() { checkTurnsWithFrames { _ in loop.run() } }
 
     /// items 50, 190: items longer than the slice take turns with the host, the first of them as well; zero and a
     /// negative one are one item each; a long one is no limit.

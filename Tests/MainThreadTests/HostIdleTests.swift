@@ -226,7 +226,7 @@ final class HostIdleTests: MainThreadTestCase {
             return foreign.increment() < 3
         }
         Task { @MainActor in
-            try await GRunLoop.main.idle()
+            try await GRunLoop.main.waitUntilIdle()
             trace("idle")
             isDone.set()
         }

@@ -70,7 +70,7 @@ final class HostModeTests: MainThreadTestCase {
         XCTAssertEqual(loop.ambientMode, .default)
     }
 
-    /// A second pop, the common modes, another thread: a message, and nothing changes.
+    /// A second pop, and the common modes: a message, and nothing changes.
     func testMisuse() throws {
         let twice = try capturingLog {
             let token = try loop.push(ambientMode: "once")
@@ -82,22 +82,6 @@ final class HostModeTests: MainThreadTestCase {
         let common = try capturingLog { try loop.push(ambientMode: .common).pop() }
         XCTAssertEqual(common.messages.count, 2, "\(common.messages)")
         XCTAssertTrue(common.messages[0].contains(".common stands for all common modes and cannot be current"))
-
-        let pushed = try loop.push(ambientMode: "once")
-        let messages = Shared<[String]>([])
-        join(
-            startThread {
-                messages.value =
-                    capturingLog {
-                        _ = try? GRunLoop.main.push(ambientMode: "elsewhere")
-                        pushed.pop()
-                    }.messages
-            })
-        XCTAssertEqual(
-            messages.value.filter { $0.contains("called on another thread than the loop's own") }.count, 2,
-            "\(messages.value)")
-        XCTAssertEqual(loop.ambientMode, "once")
-        pushed.pop()
         XCTAssertEqual(loop.ambientMode, .default)
     }
 

@@ -101,7 +101,7 @@ final class HostTests: MainThreadTestCase {
             join(worker)
             GRunLoop.main.stop()
         }
-        XCTAssertEqual(loop.runUntilStopped(), .stopped)
+        XCTAssertEqual(loop.run(), .stopped)
         XCTAssertTrue(isDone.isSet)
     }
 

@@ -44,7 +44,7 @@ final class MainActorTests: MainThreadTestCase {
             }
             GRunLoop.main.stop()
         }
-        loop.runUntilStopped()
+        loop.run()
         join(thread)
         XCTAssertEqual([called.value, gone.value], [count, count])
         XCTAssertLessThanOrEqual(passes.value, 2 * count + 10)
@@ -63,7 +63,7 @@ final class MainActorTests: MainThreadTestCase {
                 GRunLoop.main.stop()
             }
         }
-        loop.runUntilStopped()
+        loop.run()
         join(thread)
         XCTAssertEqual(trace.lines, ["perform", "async", "performOnThread"])
         // The other thread may have been the last to hold a closure: it comes back here to be released.

@@ -49,7 +49,7 @@ final class MainLoopTests: MainThreadTestCase {
         XCTAssertEqual(loop.run(mode: "named by an item", for: .milliseconds(20)), .timedOut)
     }
 
-    /// item 39: on the main thread runUntilStopped ends by a stop only, although the default mode is empty
+    /// item 39: on the main thread run() ends by a stop only, although the default mode is empty
     func testRunUntilStopped() {
         let trace = Recorder()
         observe(trace, .default, [.entry, .exit])
@@ -57,7 +57,7 @@ final class MainLoopTests: MainThreadTestCase {
             trace("asleep")
             GRunLoop.main.stop()
         }
-        loop.runUntilStopped()
+        loop.run()
         XCTAssertEqual(trace.take(), ["entry", "asleep", "exit"])
     }
 
@@ -65,7 +65,7 @@ final class MainLoopTests: MainThreadTestCase {
     func testRunUntilStoppedInsideTheMainQueue() {
         let trace = Recorder()
         DispatchQueue.main.async {
-            GRunLoop.main.runUntilStopped()
+            GRunLoop.main.run()
             trace("returned")
         }
         XCTAssertEqual(loop.run(for: .seconds(60), returningAfterSourceHandled: true), .handledSource)

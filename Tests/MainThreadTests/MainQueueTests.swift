@@ -54,7 +54,7 @@ final class MainQueueTests: MainThreadTestCase {
             GRunLoop.main.wakeUp()
         }
         first.value?.signal()
-        loop.runUntilStopped()
+        loop.run()
         first.value = nil
         XCTAssertEqual(trace.lines, ["main queue", "source"])
     }
@@ -78,7 +78,7 @@ final class MainQueueTests: MainThreadTestCase {
             addTeardownBlock { source.invalidate() }
             pipe.send()
         }
-        loop.runUntilStopped()
+        loop.run()
         XCTAssertEqual(trace.lines, ["descriptor", "descriptor", "descriptor", "main queue", "descriptor"])
     }
 

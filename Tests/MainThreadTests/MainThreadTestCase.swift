@@ -93,32 +93,12 @@ class MainThreadTestCase: XCTestCase {
     }
 
     /// Keeps an item until the end of the test, and invalidates it then.
-    @discardableResult func temporary(_ timer: GRunLoop.Timer, _ mode: GRunLoop.Mode = .default) -> GRunLoop.Timer {
-        loop.add(timer, forMode: mode)
-        addTeardownBlock { timer.invalidate() }
-        return timer
-    }
-
-    @discardableResult func temporary(_ source: GRunLoop.Source, _ mode: GRunLoop.Mode = .default) -> GRunLoop.Source {
-        loop.add(source, forMode: mode)
-        addTeardownBlock { source.invalidate() }
-        return source
-    }
-
-    @discardableResult func temporary(_ observer: GRunLoop.Observer, _ mode: GRunLoop.Mode = .default)
-        -> GRunLoop.Observer
-    {
-        loop.add(observer, forMode: mode)
-        addTeardownBlock { observer.invalidate() }
-        return observer
-    }
-
-    @discardableResult func temporary(
-        _ source: GRunLoop.DescriptorSource, _ mode: GRunLoop.Mode = .default
-    ) throws -> GRunLoop.DescriptorSource {
-        try loop.add(source, forMode: mode)
-        addTeardownBlock { source.invalidate() }
-        return source
+    @discardableResult func temporary<Kind: GRunLoop.Item>(
+        _ item: Kind, _ mode: GRunLoop.Mode = .default
+    ) throws(Kind.AddError) -> Kind {
+        try loop.add(item, forMode: mode)
+        addTeardownBlock { item.invalidate() }
+        return item
     }
 
     /// Records stages until the end of the test.

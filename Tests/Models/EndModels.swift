@@ -77,7 +77,7 @@ final class CancellablesModel: Model {
 
     /// How a perform is removed.
     private enum Tag: Hashable {
-        case delayed(GRunLoop.DelayedPerform)
+        case delayed(GRunLoop.PerformName)
         case ordered(Cancellables.Number)
     }
 
@@ -125,7 +125,7 @@ final class CancellablesModel: Model {
     private func addDelayed(_ target: Counted, _ key: Int?) {
         made += 1
         Journal.note("add delayed perform \(made)")
-        let perform = GRunLoop.DelayedPerform(mode: 1, name: TimerSlots.Name(slot: made, use: 0))
+        let perform = GRunLoop.PerformName(mode: 1, name: TimerSlots.Name(slot: made, use: 0))
         list.add(perform, Self.name(of: target, key), heldBy: target)
         waiting.append(Entry(tag: .delayed(perform), target: target, key: key))
     }

@@ -103,7 +103,7 @@ final class ChannelSendersThreads: Model {
         loop.add(port, forMode: .default)
         channel.receive(on: loop, inModes: [.default]) { element in
             received.value.append(element)
-            if received.value.count == closesAt { channel.close() }
+            if received.value.count == closesAt { channel.invalidate() }
             if element % 31 == 0 { _ = loop.run(mode: .default, for: .zero) }
         }
         let threads = (0..<3).map { sender in
@@ -120,7 +120,7 @@ final class ChannelSendersThreads: Model {
             _ = loop.run(mode: .default, for: .zero)
         }
         port.invalidate()
-        channel.close()
+        channel.invalidate()
         try expect(fromPort.value, is: toPort, "messages that the port has received")
         try expect(arrived(), is: toChannel, "elements that were received, or given back")
         for sender in 0..<3 {

@@ -41,11 +41,11 @@ extension Producer {
         }
         if let channel { consumer.loop.add(channel, forMode: .default) }
         switch end {
-        case 0: channel?.finish()
-        case 1: channel?.close()
+        case 0: channel?.close()
+        case 1: channel?.invalidate()
         default: break
         }
-        if end == 3 { channel?.finish() }
+        if end == 3 { channel?.close() }
         // The last reference, unless the account's closure has it.
         channel = nil
         later { account.settle() }
@@ -94,7 +94,7 @@ final class ChannelAccount: Sendable {
         consumer.enter(.channel, owedSince: nanoseconds(), producer)
         note(parcel.number)
         delivered.add()
-        if parcel.number == closing.value.at { closing.value.channel?.close() }
+        if parcel.number == closing.value.at { closing.value.channel?.invalidate() }
     }
 
     private func note(_ number: Int) {

@@ -100,7 +100,7 @@ final class Crowds: Sendable {
             return true
         }
         guard isOurs else { return }
-        if finishes { crowded.channel.finish() } else { crowded.channel.close() }
+        if finishes { crowded.channel.close() } else { crowded.channel.invalidate() }
     }
 
     func settleAll() {

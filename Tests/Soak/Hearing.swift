@@ -13,7 +13,7 @@ private final class Listener: Sendable {
     private let count: Shared<Int>
     private let date: Counted
 
-    init(_ signal: Int32, producer: Int, _ consumer: Consumer) throws(GRunLoop.SignalError) {
+    init(_ signal: Int32, producer: Int, _ consumer: Consumer) throws(GRunLoop.SystemError) {
         let ticket = Ticket(.signal, producer: producer, consumer: consumer)
         let (token, heard, since) = (ticket.token, Shared(0), Counted())
         (self.ticket, count, date) = (ticket, heard, since)
@@ -69,7 +69,7 @@ extension Producer {
         holding { consumer in
             let signal = queuedSignal(1 + Int32(number % 24))
             let former = disposition(of: signal)
-            do throws(GRunLoop.SignalError) {
+            do throws(GRunLoop.SystemError) {
                 var listeners = [try Listener(signal, producer: number, consumer)]
                 if isOtherHeld, let other { listeners.append(try Listener(signal, producer: number, other)) }
                 // It counts before it is in a loop as well.
@@ -93,7 +93,7 @@ extension Producer {
         let signal = signals[number % signals.count]
         let former = disposition(of: signal)
         holding { consumer in
-            do throws(GRunLoop.SignalError) {
+            do throws(GRunLoop.SystemError) {
                 let listener = try Listener(signal, producer: number, consumer)
                 listener.add(mode)
                 var sent = 0
@@ -159,7 +159,7 @@ extension Producer {
         let loop = consumer.loop
         let told = Counted()
         Task(executorPreference: loop.executor) {
-            let outcome = try? await loop.exit(of: child)
+            let outcome = try? await loop.waitForExit(of: child)
             withExtendedLifetime(token) { _ = ticket.enter(owedSince: max(start, nanoseconds())) }
             if outcome != status { Findings.add("\(String(describing: outcome)) instead of \(status): \(ticket.name)") }
             told.add()

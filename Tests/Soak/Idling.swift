@@ -252,7 +252,7 @@ extension Producer {
         let name = "idle() of producer \(number) on \(consumer.name)"
         let task = Task(executorPreference: (home ?? consumer).loop.executor) {
             do {
-                try await consumer.loop.idle()
+                try await consumer.loop.waitUntilIdle()
             } catch is CancellationError {
                 if !isCancelled.isSet { Findings.add("cancelled by nobody: \(name)") }
             } catch {

@@ -52,7 +52,7 @@ final class Leavings: Sendable {
                 }
             }
             if index == 1 {
-                if added?.remove() == true { isKept.add() } else { Findings.add("not taken back: \(ticket.name)") }
+                if added?.cancel() == true { isKept.add() } else { Findings.add("not taken back: \(ticket.name)") }
             }
         }
     }

@@ -56,7 +56,7 @@ final class MainLoop: @unchecked Sendable {
             if way != .quiet { actual.value = way }
             switch way {
             case .short: runOnce(consumer.loop, round)
-            case .long: consumer.loop.runUntilStopped()
+            case .long: consumer.loop.run()
             case .quiet:
                 consumer.loop.detach()
                 actual.value = way

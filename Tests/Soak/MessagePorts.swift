@@ -49,7 +49,7 @@ private final class MessageAccount: Sendable {
     }
 
     func add(_ port: GRunLoop.MessagePort, to mode: GRunLoop.Mode) {
-        do throws(GRunLoop.DescriptorError) { try consumer.loop.add(port, forMode: mode) } catch {
+        do throws(GRunLoop.SystemError) { try consumer.loop.add(port, forMode: mode) } catch {
             Findings.add("not added: \(error), \(title)")
         }
     }

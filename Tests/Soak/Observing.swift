@@ -48,7 +48,7 @@ extension Producer {
                     withExtendedLifetime(token) { _ = ticket.enter(owedSince: nanoseconds()) }
                 }
             }
-            for handler in added where !handler.remove() { Findings.add("not taken back: \(ticket.name)") }
+            for handler in added where !handler.cancel() { Findings.add("not taken back: \(ticket.name)") }
             ticket.wasRemovedForGood()
             if ticket.calls > 0 { Findings.add("called and taken back: \(ticket.name)") }
         }

@@ -91,11 +91,11 @@ extension Producer {
             guard let context = g_main_context_new() else { return Findings.add("no context") }
             let pointer = ContextPointer(context)
             Callbacks.idle(in: context) {
-                loop.remove(context: pointer.context, forMode: .common)
+                loop.remove(GRunLoop.Context(pointer.context), forMode: .common)
                 answer(.callback)
                 return false
             }
-            loop.add(context: context, forMode: .common)
+            loop.add(GRunLoop.Context(context), forMode: .common)
             g_main_context_unref(context)
         case .idleWork: consumer.idleQueue.enqueue { answer(.idleWork) }
         case .addIdleQueue:
@@ -107,7 +107,7 @@ extension Producer {
             loop.add(queue, forMode: .common)
         case .idle:
             Task(executorPreference: loop.executor) {
-                try? await loop.idle()
+                try? await loop.waitUntilIdle()
                 answer(.idleWork)
             }
         case .wakeUp:

@@ -43,8 +43,8 @@ enum AwaitForm: String, CaseIterable, Sendable {
         case .activities: for await _ in loop.activities([.beforeWaiting, .afterWaiting]) {}
         case .signals:
             do { for try await _ in loop.signals([SIGUSR1]) {} } catch {}
-        case .exit: _ = try? await loop.exit(of: surroundings.child)
-        case .idle: while (try? await loop.idle()) != nil {}
+        case .exit: _ = try? await loop.waitForExit(of: surroundings.child)
+        case .idle: while (try? await loop.waitUntilIdle()) != nil {}
         case .run: for _ in 0..<20 where !Task.isCancelled { await loop.run {} }
         case .elements:
             let channel = GRunLoop.Channel<Int>()

@@ -56,7 +56,7 @@ private func childrenMany(inARow count: Int) throws {
 }
 
 private func word(of pid: pid_t) -> String {
-    do throws(GRunLoop.ChildError) {
+    do throws(GRunLoop.SystemError) {
         _ = try GRunLoop.ChildSource(pid: pid) { _, _ in }
         return "none"
     } catch {
@@ -102,7 +102,7 @@ private func childrenWithoutDescriptors() throws {
     let loop = GRunLoop.current
     let child = fork { 6 }
     let opened = useUpDescriptors()
-    do throws(GRunLoop.ChildError) {
+    do throws(GRunLoop.SystemError) {
         _ = try GRunLoop.ChildSource(pid: child) { _, _ in }
     } catch {
         if case .limitReached = error { say("limitReached") } else { say("\(error)") }
@@ -115,11 +115,11 @@ private func childrenWithoutDescriptors() throws {
 private func childrenSandboxed(_ code: Int32) throws {
     forbidSystemCall(434, error: code)
     let child = fork { 2 }
-    do throws(GRunLoop.ChildError) {
+    do throws(GRunLoop.SystemError) {
         _ = try GRunLoop.ChildSource(pid: child) { _, _ in }
         say("opened")
     } catch {
-        let isUnsupported = error == .unsupported(errno: code)
+        let isUnsupported = if case .forbidden(_, code) = error { true } else { false }
         let remedy = error.description.contains("g_child_watch_add") ? "g_child_watch_add" : error.description
         say("\(isUnsupported ? "unsupported" : "\(error)"): \(remedy)")
     }
@@ -147,7 +147,7 @@ private func childrenDebugged() throws {
         worker.loop.add(observer, forMode: .default)
         let isOver = Flag()
         Task {
-            let status = try? await worker.loop.exit(of: child)
+            let status = try? await worker.loop.waitForExit(of: child)
             say("awaited: " + (status.map { "\($0)" } ?? "lost"))
             isOver.set()
         }

@@ -52,7 +52,7 @@ extension ForkScene {
             said("AmbientModes.withAmbientMode") { try loop.withAmbientMode(mode) { true } },
             said("Attaching.detach") { loop.detach() },
             said("EndHandlers.addEndHandler") { (try? loop.addEndHandler {}) == nil },
-            silent("EndHandlers.remove") { ending?.remove() == false },
+            silent("EndHandlers.cancel") { ending?.cancel() == false },
             said("Attaching.attach") { loop.attach() },
             said("Running.timeSlice") {
                 loop.timeSlice = .seconds(1)
@@ -64,12 +64,9 @@ extension ForkScene {
 
     private var runCalls: [ForkedCall] {
         [
-            said("Running.run") { loop.run(mode: .default, for: .zero) == .finished },
             said("Running.run") { loop.run(for: .zero) == .finished },
-            said("Running.run") { loop.run() },
             said("Running.run") { loop.run(until: .now) },
             said("Running.run") { !loop.run(mode: .default, before: .now) },
-            said("Running.runUntilStopped") { loop.runUntilStopped() == .finished },
             said("Running.acceptInput") { loop.acceptInput(forMode: .default, before: .now) },
             said("Running.limitDate") { loop.limitDate(forMode: .default) == nil },
             said("Running.stop") { loop.stop() },
@@ -89,9 +86,6 @@ extension ForkScene {
             said("Item.add") { loop.add(timer, forMode: mode) },
             said("Item.remove") { loop.remove(timer, forMode: .default) },
             said("Item.contains") { !loop.contains(timer, forMode: .default) },
-            said("ContextMembership.add") { loop.add(context: context, forMode: mode) },
-            said("ContextMembership.remove") { loop.remove(context: context, forMode: mode) },
-            said("ContextMembership.contains") { !loop.contains(context: context, forMode: mode) },
             said("ContextMembership.add") { loop.add(GRunLoop.Context(context), forMode: mode) },
             said("ContextMembership.remove") { loop.remove(GRunLoop.Context(context), forMode: mode) },
             said("ContextMembership.contains") { !loop.contains(GRunLoop.Context(context), forMode: mode) },
@@ -113,7 +107,7 @@ extension ForkScene {
                 timer.fireDate = .now
                 return timer.fireDate == GRunLoop.distantFuture
             },
-            said("TimerDates.nextFireDate") { timer.nextFireDate == nil },
+            said("TimerDates.schedule") { timer.schedule(after: .zero) },
             said("TimerDates.interval") { timer.interval == .zero },
             said("TimerDates.repeats") { !timer.repeats },
             said("TimerDates.tolerance") {
@@ -139,8 +133,23 @@ extension ForkScene {
             silent("DescriptorSource.invalidate") { descriptor.invalidate() },
             silent("DescriptorSource.description") { descriptor.description.contains("valid = No") },
             silent("SignalSource.init") { isForked { try GRunLoop.SignalSource(SIGUSR1) { _, _ in } } },
+            said("SignalSource.carryOut") { try signal?.carryOut(.contains, of: loop, forMode: mode) == false },
+            silent("SignalSource.isValid") { signal?.isValid == false },
+            said("SignalSource.label") {
+                signal?.label = "a child's"
+                return signal?.label == nil
+            },
+            silent("SignalSource.description") { signal?.description.contains("valid = No") == true },
             silent("SignalSource.invalidate") { signal?.invalidate() },
             silent("ChildSource.init") { (try? GRunLoop.ChildSource(pid: getppid()) { _, _ in }) == nil },
+            said("ChildSource.carryOut") { try child?.carryOut(.contains, of: loop, forMode: mode) == false },
+            silent("ChildSource.isValid") { child?.isValid == false },
+            said("ChildSource.label") {
+                child?.label = "a child's"
+                return child?.label == nil
+            },
+            silent("ChildSource.description") { child?.description.contains("valid = No") == true },
+            silent("ChildSource.invalidate") { child?.invalidate() },
             silent("ChildSource.pid") { (child?.pid ?? 0) > 0 },
             silent("Observer.init") { _ = GRunLoop.Observer(activities: .all) { _, _ in } },
             silent("Observer.isValid") { !observer.isValid },
@@ -248,7 +257,7 @@ extension ForkScene {
             said("Performs.performAndWait") { (try? loop.performAndWait {}) == nil },
             said("Performs.perform") { loop.perform(after: .zero) {} },
             said("Performs.perform") { loop.perform(after: .zero, inModes: [mode]) {} },
-            said("Performs.cancelPerform") { !loop.cancelPerform(delayed) },
+            said("DelayedPerform.cancel") { !delayed.cancel() },
             said("Performs.perform") { loop.perform(order: 0, inModes: [mode]) {} },
             said("Performs.cancelPerforms") { loop.cancelPerforms(target: pipe) },
         ]
@@ -317,6 +326,7 @@ extension ForkScene {
             },
             said("PortSending.trySend") { !port.trySend(GRunLoop.PortMessage()) },
             said("PortSending.send") { !port.send(GRunLoop.PortMessage(), before: GRunLoop.distantFuture) },
+            said("PortSending.send") { !port.send(GRunLoop.PortMessage(), timeout: .seconds(60)) },
             silent("PortSending.capacity") { port.capacity == .max },
             silent("PortSending.count") { port.count == 0 },
             silent("Port.isValid") { !port.isValid },
@@ -331,8 +341,8 @@ extension ForkScene {
         [
             silent("Channel.init") { _ = GRunLoop.Channel<Int>() },
             said("Channel.trySend") { channel.trySend(1) == .closed },
-            silent("Channel.finish") { channel.finish() },
             silent("Channel.close") { channel.close() },
+            silent("Channel.invalidate") { channel.invalidate() },
             said("Channel.label") {
                 channel.label = "a child's"
                 return channel.label == nil
@@ -340,9 +350,8 @@ extension ForkScene {
             silent("Channel.isOpen") { !channel.isOpen },
             silent("Channel.capacity") { channel.capacity == .max },
             silent("Channel.count") { channel.count == 0 },
-            said("ChannelReceiving.add") { loop.add(channel, forMode: mode) },
-            said("ChannelReceiving.remove") { loop.remove(channel, forMode: .common) },
-            said("ChannelReceiving.contains") { !loop.contains(channel, forMode: .common) },
+            said("ChannelReceiving.carryOut") { loop.add(channel, forMode: mode) },
+            silent("Channel.isValid") { !channel.isValid },
             said("ChannelReceiving.receive") { GRunLoop.Channel<Int>().receive(on: loop) { _ in } },
             said("ChannelReceiving.receive") { GRunLoop.Channel<Int>().receive(on: loop) { @MainActor _ in } },
             said("ChannelReceiving.receive") {
@@ -421,7 +430,7 @@ extension ForkScene {
             said("Trace.startTracing") { loop.startTracing(trace) },
             said("Trace.stopTracing") { loop.stopTracing() },
             silent("Thread.init") {
-                do throws(GRunLoop.Thread.StartError) {
+                do throws(GRunLoop.SystemError) {
                     _ = try GRunLoop.Thread()
                     return false
                 } catch {
@@ -429,29 +438,23 @@ extension ForkScene {
                 }
             },
             silent("StallMonitor.init") {
-                do throws(GRunLoop.StallMonitor.StartError) {
+                do throws(GRunLoop.SystemError) {
                     _ = try GRunLoop.StallMonitor(loop, threshold: .seconds(1))
                     return false
                 } catch { return error == .forked }
             },
-            silent("StallMonitor.description") {
-                GRunLoop.StallMonitor.StartError.forked.description.contains("forked")
-            },
             silent("StallMonitor.hasFrames") { monitor?.hasFrames == true },
             silent("StallMonitor.reports") { _ = monitor?.reports },
-            silent("StallMonitor.end") { monitor?.end() },
+            silent("StallMonitor.stop") { monitor?.stop() },
             silent("Timeline.init") { !GRunLoop.Timeline().isRecording },
             said("Timeline.start") { timeline.start() },
             silent("Timeline.stop") { timeline.stop() },
             silent("Timeline.isRecording") { !timeline.isRecording },
             silent("Timeline.write") {
-                do throws(GRunLoop.Timeline.WriteError) {
+                do throws(GRunLoop.SystemError) {
                     try timeline.write(to: "/dev/null", as: .html)
                     return false
                 } catch { return error == .forked }
-            },
-            silent("Timeline.description") {
-                GRunLoop.Timeline.WriteError.forked.description.contains("forked")
             },
             said("Thread.stop") { thread?.stop() },
             said("Thread.join") { thread?.join() },
@@ -465,6 +468,6 @@ private func isForked(_ make: () throws -> GRunLoop.SignalSource) -> Bool {
         _ = try make()
         return false
     } catch {
-        return error as? GRunLoop.SignalError == .forked && "\(error)".contains("forked")
+        return error as? GRunLoop.SystemError == .forked && "\(error)".contains("forked")
     }
 }

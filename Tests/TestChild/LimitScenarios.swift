@@ -33,7 +33,7 @@ private func limitOnAThread() {
         pipe.drain()
         trace("descriptor")
     }
-    do throws(GRunLoop.DescriptorError) {
+    do throws(GRunLoop.SystemError) {
         try loop.add(descriptor, forMode: .default)
         say("a descriptor source was added")
     } catch {
@@ -48,11 +48,11 @@ private func limitOnAThread() {
     let privateResult = loop.run(mode: "private", for: .seconds(5))
     say("private run: \(privateResult), \(trace.lines.isEmpty ? "nothing ran" : "something ran")")
 
-    do throws(GRunLoop.Thread.StartError) {
+    do throws(GRunLoop.SystemError) {
         _ = try GRunLoop.Thread()
         say("a thread with a loop was started")
     } catch {
-        say("a thread with a loop: \(error == .noDescriptor ? "noDescriptor" : "\(error)")")
+        say("a thread with a loop: \(error == .limitReached(errno: EMFILE) ? "limitReached" : "\(error)")")
     }
 
     for number in opened { close(number) }

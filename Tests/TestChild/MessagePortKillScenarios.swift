@@ -96,7 +96,7 @@ private func awaitTwice() throws -> Bool {
             if results.value.count == payloads.count { GRunLoop.main.stop() }
         }
     }
-    GRunLoop.main.runUntilStopped()
+    GRunLoop.main.run()
     return try results.value.map { try $0.get() }.allSatisfy { $0 }
 }
 

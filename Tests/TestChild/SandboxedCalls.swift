@@ -52,7 +52,7 @@ private func sayError(_ body: () throws -> Void) {
 
 private func isForbidden(_ error: any Error) -> Bool {
     switch error {
-    case GRunLoop.DescriptorError.forbidden, GRunLoop.SignalError.forbidden, GRunLoop.MessagePortError.forbidden: true
+    case GRunLoop.SystemError.forbidden, GRunLoop.SystemError.forbidden, GRunLoop.MessagePortError.forbidden: true
     default: false
     }
 }
@@ -69,7 +69,7 @@ private func isForbidden(_ error: any Error) -> Bool {
 @Sendable private func addsInVain(_ code: Int32) throws {
     let (loop, pipe) = (GRunLoop.current, Pipe())
     let file = open("/dev/null", O_RDONLY | O_CLOEXEC)
-    do throws(GRunLoop.DescriptorError) {
+    do throws(GRunLoop.SystemError) {
         try loop.add(GRunLoop.DescriptorSource(descriptor: file) { _, _ in }, forMode: .default)
     } catch { say(error == .notPollable(descriptor: file) ? "not pollable" : "\(error)") }
     forbid("epoll_ctl", code)

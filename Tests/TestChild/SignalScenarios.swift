@@ -155,7 +155,7 @@ private func startedProgram(_ line: String) -> String {
 private func signalsWithoutDescriptors() throws {
     let loop = GRunLoop.current
     let opened = useUpDescriptors()
-    do throws(GRunLoop.SignalError) {
+    do throws(GRunLoop.SystemError) {
         _ = try GRunLoop.SignalSource(SIGUSR1) { _, _ in }
     } catch {
         if case .limitReached = error { say("limitReached") } else { say("\(error)") }

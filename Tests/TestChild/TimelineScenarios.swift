@@ -38,11 +38,11 @@ func timelineOnAFullDisk() throws {
     timeline.start()
     for _ in 0..<1000 { GRunLoop.main.perform {} }
     GRunLoop.main.run(for: .zero)
-    do throws(GRunLoop.Timeline.WriteError) {
+    do throws(GRunLoop.SystemError) {
         try timeline.write(to: "\(runtimeDirectory)/x.html", as: .html)
         exit(1)
     } catch {
-        exit(error == .system(errno: EFBIG, path: "\(runtimeDirectory)/x.html") ? 0 : 2)
+        exit(error == .failed(errno: EFBIG, path: "\(runtimeDirectory)/x.html") ? 0 : 2)
     }
 }
 

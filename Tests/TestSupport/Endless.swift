@@ -65,10 +65,10 @@ public struct Endless: Sendable {
     public static let context = Endless(name: "context") { loop, mode, _, call in
         let context = TestContext()
         let idle = GLibSource.idle(context.pointer, call)
-        loop.add(context: context.pointer, forMode: mode)
+        loop.add(GRunLoop.Context(context.pointer), forMode: mode)
         return {
             idle.destroy()
-            loop.remove(context: context.pointer, forMode: mode)
+            loop.remove(GRunLoop.Context(context.pointer), forMode: mode)
         }
     }
 

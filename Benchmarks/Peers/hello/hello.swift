@@ -15,7 +15,7 @@ hello_begin(CommandLine.argc, CommandLine.unsafeArgv, peer)
 
 #if USE_GRUN
     GRunLoop.main.async { hello_end() }
-    GRunLoop.main.runUntilStopped()
+    GRunLoop.main.run()
 #elseif USE_FOUNDATION
     RunLoop.main.perform { hello_end() }
     RunLoop.main.run()

@@ -26,7 +26,7 @@ struct Bench {
 
     /// Runs the loop until `stop()`.
     func drive() {
-        if let host { g_main_loop_run(host) } else { loop.runUntilStopped() }
+        if let host { g_main_loop_run(host) } else { loop.run() }
     }
 
     /// One pass, or one iteration of the host's, that does not wait.

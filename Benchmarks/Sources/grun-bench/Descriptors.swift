@@ -63,7 +63,7 @@ extension Bench {
                 if count >= bench.n { loop.stop() } else { bench_put(here.writer) }
             }
             do { try loop.add(source, forMode: .default) } catch { fatalError("\(error)") }
-            loop.runUntilStopped()
+            loop.run()
         }
         bench_put(here.writer)
         report(measure(drive))

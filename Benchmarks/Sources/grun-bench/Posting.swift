@@ -79,7 +79,7 @@ extension Bench {
             loop.add(there, forMode: .default)
             // It must sleep before the first ball comes.
             loop.perform { left = 0 }
-            loop.runUntilStopped()
+            loop.run()
             _ = bench
         }
         while left != 0 || sides.there?.isWaiting != true { bench_sleep_microseconds(1000) }

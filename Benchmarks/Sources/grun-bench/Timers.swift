@@ -49,7 +49,7 @@ extension Bench {
         let bytes = Double(bench_heap() - heap) / Double(n)
         if caseName == "mem-performs" { return report(bytes, "bytes_heap:\(shown(bytes))") }
         let cancelling = measure {
-            for perform in performs { loop.cancelPerform(perform) }
+            for perform in performs { perform.cancel() }
             performs.removeAll()
         }
         report(adding, as: "performs-create-add")

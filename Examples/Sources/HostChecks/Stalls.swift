@@ -11,7 +11,7 @@ extension HostChecks {
         let reports = Reports()
         let timeline = GRunLoop.Timeline()
         timeline.start()
-        do throws(GRunLoop.StallMonitor.StartError) {
+        do throws(GRunLoop.SystemError) {
             let monitor = try GRunLoop.StallMonitor(.main, threshold: .milliseconds(200)) { reports.note($0) }
             checkStall("a callback of GTK's", reports, callout: .host, label: "a click", in: "handleClick") {
                 let id = Host.addTimeout(milliseconds: 20) {
@@ -25,7 +25,7 @@ extension HostChecks {
                 timer.label = "autosave"
                 GRunLoop.main.add(timer, forMode: .default)
             }
-            monitor.end()
+            monitor.stop()
             timeline.stop()
             checkTimeline(timeline)
             try checkFlood()
@@ -55,7 +55,7 @@ extension HostChecks {
     private func checkTimeline(_ timeline: GRunLoop.Timeline) {
         let path = "/tmp/grun-host-checks-\(getpid()).json"
         defer { unlink(path) }
-        do throws(GRunLoop.Timeline.WriteError) { try timeline.write(to: path, as: .chromeJSON) } catch {
+        do throws(GRunLoop.SystemError) { try timeline.write(to: path, as: .chromeJSON) } catch {
             return report.fact("timeline", false, "\(error)")
         }
         for name in ["autosave", "host"] {
@@ -79,11 +79,11 @@ extension HostChecks {
     }
 
     /// Many short callouts from a thread, for twice as long as the threshold.
-    private func checkFlood() throws(GRunLoop.StallMonitor.StartError) {
+    private func checkFlood() throws(GRunLoop.SystemError) {
         Watchdog.shared.feed("a flood under a stall monitor")
         let reports = Reports()
         let monitor = try GRunLoop.StallMonitor(.main, threshold: .milliseconds(600)) { reports.note($0) }
-        defer { monitor.end() }
+        defer { monitor.stop() }
         let isOver = Shared()
         let worker = Worker {
             while !isOver.isSet {

@@ -569,7 +569,7 @@ static void run(Daemon *daemon)
     grun_loop_run(daemon->loop);
 
     // Stopped.
-    grun_channel_finish(daemon->channel);
+    grun_channel_close(daemon->channel);
     stop_workers(daemon);
     g_print("stopping: signal %d, %llu values to deliver\n", daemon->stop_signal,
         atomic_load(&daemon->sent) - daemon->received);

@@ -31,7 +31,7 @@ import Glibc
     /// Calls `say` with each line and, at the end of the output, `end`.
     func read(
         on loop: GRunLoop, inModes modes: [GRunLoop.Mode], say: @escaping (String) -> Void, end: @escaping () -> Void
-    ) throws(GRunLoop.DescriptorError) {
+    ) throws(GRunLoop.SystemError) {
         let source = GRunLoop.DescriptorSource(descriptor: readEnd) { @MainActor [weak self] _, _ in
             self?.readMore(say, end)
         }

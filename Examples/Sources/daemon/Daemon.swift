@@ -39,7 +39,7 @@ import Glibc
         loop.add(idle, forMode: .default)
         startWorking()
         supervisor.start()
-        loop.runUntilStopped()
+        loop.run()
         stop()
     }
 
@@ -101,7 +101,7 @@ import Glibc
     }
 
     private func stop() {
-        channel.finish()
+        channel.close()
         workers.stop()
         say("stopping: signal \(stopSignal), \(workers.sent - received) values to deliver")
         supervisor.stop()

@@ -20,7 +20,7 @@ import GRunLoopFoundation
         let address = try check?.address() ?? arguments.first ?? "https://www.swift.org/"
         guard let url = URL(string: address) else { fatalError("\(address) is no URL") }
         let status = Application(url, check).run()
-        serving.end()
+        serving.cancel()
         exit(status)
     }
 }

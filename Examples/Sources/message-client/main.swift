@@ -35,7 +35,7 @@ do {
         do { try await ask(service) } catch { print("message-client: \(error)") }
         GRunLoop.main.stop()
     }
-    GRunLoop.main.runUntilStopped()
+    GRunLoop.main.run()
 } catch {
     print("message-client: \(error)")
     exit(1)

@@ -35,7 +35,7 @@ do {
     let end = try GRunLoop.SignalSource(SIGTERM) { _, _ in GRunLoop.main.stop() }
     try GRunLoop.main.add(end, forMode: .default)
     print("\(name) is there")
-    GRunLoop.main.runUntilStopped()
+    GRunLoop.main.run()
     port.invalidate()
 } catch {
     print("message-service: \(error)")

@@ -57,6 +57,6 @@ extension GRunLoop {
     /// Drives the main thread after main() has suspended. Returns only if there is nothing to drive.
     static func drive() {
         driver?()
-        while GRunLoop.main.runUntilStopped() != .finished {}
+        while GRunLoop.main.run() != .finished {}
     }
 }

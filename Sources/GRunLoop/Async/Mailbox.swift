@@ -13,7 +13,7 @@
 package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     private enum Watched {
         case item(any Invalidatable)
-        case perform(GRunLoop.DelayedPerform)
+        case perform(GRunLoop.PerformName)
     }
 
     package enum End {
@@ -52,7 +52,7 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     package nonisolated func open(for item: any Invalidatable) { open(.item(item)) }
 
     /// Connects the mailbox to a delayed perform. Closing the mailbox cancels the perform.
-    nonisolated func open(for perform: GRunLoop.DelayedPerform) { open(.perform(perform)) }
+    nonisolated func open(for perform: GRunLoop.PerformName) { open(.perform(perform)) }
 
     private nonisolated func open(_ watched: Watched) {
         guard !Fork.refuses("makeAsyncIterator") else { return lock.withLock { end = .loopEnded } }

@@ -11,8 +11,8 @@ extension GRunLoop {
         case enqueued
         /// The channel is full: as many elements wait as its capacity allows. The element was not accepted.
         case full
-        /// The channel accepts no more elements: it was finished or closed, or its loop has ended. The element was not
-        /// accepted.
+        /// The channel accepts no more elements: it was closed or invalidated, or its loop has ended. The element was
+        /// not accepted.
         case closed
     }
 
@@ -43,11 +43,11 @@ extension GRunLoop {
     ///
     /// A channel ends in one of two ways:
     ///
-    /// - ``finish()``: the channel accepts no more elements, delivers those that it has, and then leaves its modes.
-    ///   Releasing the last reference to the channel also finishes it. If the channel is then in no mode, nobody would
-    ///   receive its elements, so it is closed.
-    /// - ``close()``: the channel accepts and delivers no more elements. The end of the loop's thread also closes the
-    ///   channel.
+    /// - ``close()``: the channel accepts no more elements, delivers those that it has, and then becomes invalid.
+    ///   Releasing the last reference to the channel also closes it. If the channel is then in no mode, nobody would
+    ///   receive its elements, so it is invalidated.
+    /// - ``invalidate()``: the channel accepts and delivers no more elements, and leaves its modes. The end of the
+    ///   loop's thread also invalidates the channel.
     ///
     /// An accepted element that can no longer be delivered is passed to the closure `undelivered`, once.
     ///
@@ -62,9 +62,9 @@ extension GRunLoop {
         ///   - capacity: how many elements may wait. Elements that the loop has taken for delivery no longer count.
         ///     Zero and negative values mean one; `Int.max` means no limit. Memory is allocated as it is needed.
         ///   - undelivered: called with each element that was accepted and not delivered, in order. It is called on the
-        ///     thread that closes or releases the channel, or on the ending thread of the loop. If the loop or a task
-        ///     is delivering at that time, it is called on that thread instead: once the closure has returned, or when
-        ///     the task asks for the next element. If `undelivered` is nil, the elements are released there. The
+        ///     thread that invalidates or releases the channel, or on the ending thread of the loop. If the loop or a
+        ///     task is delivering at that time, it is called on that thread instead: once the closure has returned, or
+        ///     when the task asks for the next element. If `undelivered` is nil, the elements are released there. The
         ///     channel keeps this closure for its whole life, also after its end. So capture anything that holds the
         ///     channel weakly.
         ///
@@ -140,28 +140,35 @@ extension GRunLoop {
         }
 
         /// Ends the channel after its elements are delivered. The channel accepts no more elements. Once the accepted
-        /// elements are delivered, the channel leaves its modes, or the sequence ends. A run in a mode without other
-        /// items then finishes. Tasks that wait for room get ``SendResult/closed``. A second call does nothing.
+        /// elements are delivered, the channel becomes invalid and leaves its modes, or the sequence ends. A run in a
+        /// mode without other items then finishes. Tasks that wait for room get ``SendResult/closed``. A second call
+        /// does nothing.
         ///
         /// Threads: any. There is no corresponding Core Foundation function.
-        public func finish() { core.finish() }
+        public func close() { core.close() }
 
         /// Ends the channel immediately: it accepts and delivers no more elements. Accepted elements that were not
         /// delivered are passed to the closure `undelivered`. Tasks that wait for room get ``SendResult/closed``, the
         /// channel leaves its modes, and the sequence ends. A second call does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
-        public func close() { core.close() }
+        public func invalidate() { core.invalidate() }
 
-        /// Whether the channel accepts elements. False after ``finish()``, ``close()`` or the end of the loop.
+        /// Whether the channel accepts elements. False after ``close()``, ``invalidate()`` or the end of the loop.
+        ///
+        /// Threads: any. There is no corresponding Core Foundation function.
+        public var isOpen: Bool { core.isOpen }
+
+        /// Whether the channel delivers elements, or may still deliver some. After ``close()`` it is true until the
+        /// elements are delivered. False after ``invalidate()``, after the end of the loop, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
-        public var isOpen: Bool { core.isOpen }
+        public var isValid: Bool { core.isValid }
 
         /// The program's name for the channel, for people who read diagnostics. A ``Trace``, a stall monitor's report
         /// and a loop's `description` show it at the ``Source`` that stands for the channel in its modes. Nil means no
         /// label, which is the initial value. Any text is a label, also the empty text. The text is kept whole, and is
-        /// shown on one line, cut to 120 characters. It can be set at any time, also after the channel is closed.
+        /// shown on one line, cut to 120 characters. It can be set at any time, also after the channel is invalid.
         ///
         /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
         public var label: String? {

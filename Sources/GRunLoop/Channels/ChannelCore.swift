@@ -11,7 +11,7 @@
 import Synchronization
 
 /// The state of a channel. The program's ``GRunLoop/Channel`` holds it, and so does the channel's source until the
-/// channel is closed.
+/// channel is invalid.
 @usableFromInline final class ChannelCore: @unchecked Sendable {
     /// The answer to a sender: the address for its element, or why the element is not accepted.
     @usableFromInline enum Slot {
@@ -23,9 +23,9 @@ import Synchronization
     enum State {
         case open
         /// No more elements are accepted; the accepted ones are still delivered.
-        case finishing
+        case closing
         /// No more elements are accepted or delivered.
-        case closed
+        case invalid
     }
 
     let type: ChannelElementType
@@ -37,7 +37,7 @@ import Synchronization
     @exclusivity(unchecked) var guarded = Guarded()
     @exclusivity(unchecked) var own = Own()
 
-    /// True if the channel was closed or has left a mode. The receiver checks it before the next element.
+    /// True if the channel was invalidated or has left a mode. The receiver checks it before the next element.
     let mustRecheck = Atomic(false)
 
     /// The state that the lock guards.
@@ -48,7 +48,7 @@ import Synchronization
         /// True if the receiver was told of elements, and will look for them. No other thread has to tell it then.
         var isScheduled = false
         /// The source that stands for the channel in its modes. Nil if there is no receiver yet, or if the channel is
-        /// closed.
+        /// invalid.
         var source: GRunLoop.Source?
         /// The loop that receives; nil until there is a receiver. It never changes after that, so the receiver reads it
         /// without the lock.
@@ -57,7 +57,7 @@ import Synchronization
         /// Senders whose elements got the room that ``takeOne(to:)`` made, and which are still to be resumed.
         var admitted: [ChannelSender] = []
         /// How many deliveries are on the stack of the loop's thread; 1 while a task has a batch. If it is not 0 when
-        /// the channel is closed, the delivery or the task passes on the elements that are left.
+        /// the channel is invalidated, the delivery or the task passes on the elements that are left.
         var busy = 0
         /// The mailbox of the receiving task, which is closed at the channel's end; nil if a closure receives.
         var mailbox: Mailbox<Void>?
@@ -103,7 +103,7 @@ import Synchronization
         // In a forked child, the memory is the parent's, and is not released.
         guard !Fork.isChild else { return }
         guarded.spare.end()
-        // No element is left, because ``close()`` has taken them all. A piece that is used up may be left.
+        // No element is left, because ``invalidate()`` has taken them all. A piece that is used up may be left.
         while let piece = own.pieces.removeFirst() { piece.free() }
         Lock.giveBack(lock)
     }

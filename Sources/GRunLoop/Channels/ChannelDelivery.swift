@@ -17,7 +17,7 @@ extension ChannelCore {
         let isFirst = lock.withLock { () -> Bool in
             guard guarded.loop == nil else { return false }
             guarded.loop = loop
-            guard guarded.state != .closed else { return true }
+            guard guarded.state != .invalid else { return true }
             guarded.source = source
             guarded.mailbox = task
             guarded.isReadByTask = task != nil
@@ -28,18 +28,18 @@ extension ChannelCore {
             return false
         }
         guard loop.lock.withLock({ loop.waiters.add(self) }) else {
-            close()
+            invalidate()
             return true
         }
         passOnLabel()
         for name in names { join(name, of: loop) }
         lock.lock()
-        let tells = guarded.source != nil && (!guarded.sent.isEmpty || guarded.state == .finishing)
+        let tells = guarded.source != nil && (!guarded.sent.isEmpty || guarded.state == .closing)
         if tells { guarded.isScheduled = true }
         lock.unlock()
         if tells { Self.tell(source) }
-        // If the channel was closed meanwhile, it leaves the loop's waiters, which are told of the loop's end.
-        if lock.withLock({ guarded.state == .closed }) { forget(loop) }
+        // If the channel was invalidated meanwhile, it leaves the loop's waiters, which are told of the loop's end.
+        if lock.withLock({ guarded.state == .invalid }) { forget(loop) }
         return true
     }
 
@@ -114,14 +114,14 @@ extension ChannelCore {
         endDelivery(of: piece)
     }
 
-    /// Begins a delivery, with a new batch if the last one is used up. Returns nil if the channel is closed.
+    /// Begins a delivery, with a new batch if the last one is used up. Returns nil if the channel is invalid.
     ///
     /// - Parameter leavesRest: returns whether the batch has more after its first element, or after its first piece.
     private func beginDelivery(_ leavesRest: (Own) -> Bool) -> (Run, slice: Nanoseconds)? {
         guard let loop = guarded.loop, let found = loop.lock.withLock({ loop.frame.map { ($0.run, loop.sliceLength) } })
         else { return nil }
         lock.lock()
-        guard guarded.state != .closed else {
+        guard guarded.state != .invalid else {
             lock.unlock()
             return nil
         }
@@ -155,7 +155,7 @@ extension ChannelCore {
     private func mayGoOn() -> Bool {
         let source = lock.withLock {
             // Only the outermost delivery clears the flag, because outer deliveries have to see it, too. The lock is
-            // held, so a thread that closes the channel after this sets the flag again.
+            // held, so a thread that invalidates the channel after this sets the flag again.
             if guarded.busy == 1 { mustRecheck.store(false, ordering: .relaxed) }
             return guarded.source
         }
@@ -171,9 +171,9 @@ extension ChannelCore {
         if let piece { guarded.spare.giveBack(piece) }
         giveBackUsedLocked()
         let isLeft = own.hasRest || !guarded.sent.isEmpty
-        if guarded.state == .closed || guarded.state == .finishing && !isLeft && guarded.busy == 0 {
+        if guarded.state == .invalid || guarded.state == .closing && !isLeft && guarded.busy == 0 {
             lock.unlock()
-            return close()
+            return invalidate()
         }
         guarded.isScheduled = isLeft
         let source = guarded.source
@@ -184,12 +184,12 @@ extension ChannelCore {
 
     // MARK: The end. Any thread
 
-    /// Accepts no more elements, and closes the channel once the accepted ones are delivered.
-    @usableFromInline func finish() {
+    /// Accepts no more elements, and invalidates the channel once the accepted ones are delivered.
+    @usableFromInline func close() {
         guard !Fork.isChild else { return }
         lock.lock()
         guard guarded.state == .open else { return lock.unlock() }
-        guarded.state = .finishing
+        guarded.state = .closing
         guarded.sent.end()
         let waiting = guarded.senders.removeAll()
         let isOver = guarded.busy == 0 && guarded.sent.isEmpty && !own.hasRest && guarded.source != nil
@@ -197,18 +197,18 @@ extension ChannelCore {
         if told != nil { guarded.isScheduled = true }
         lock.unlock()
         for sender in waiting { sender.resume(.closed) }
-        if isOver { close() } else if let told { Self.tell(told) }
+        if isOver { invalidate() } else if let told { Self.tell(told) }
     }
 
-    /// Closes the channel: nothing more is delivered. Elements that are left go to `type.giveUp`, here or at the end of
-    /// the delivery that is under way.
-    @usableFromInline func close() { close(type.giveUp) }
+    /// Invalidates the channel: nothing more is delivered. Elements that are left go to `type.giveUp`, here or at the
+    /// end of the delivery that is under way.
+    @usableFromInline func invalidate() { invalidate(type.giveUp) }
 
-    /// Closes the channel. Elements that are left here go to `giveUp`, which moves them out.
-    func close(_ giveUp: ChannelElementType.GiveUp) {
+    /// Invalidates the channel. Elements that are left here go to `giveUp`, which moves them out.
+    func invalidate(_ giveUp: ChannelElementType.GiveUp) {
         guard !Fork.isChild else { return }
         lock.lock()
-        guarded.state = .closed
+        guarded.state = .invalid
         guarded.sent.end()
         guarded.spare.end()
         let (source, task) = (guarded.source.take(), guarded.mailbox.take())
@@ -262,14 +262,15 @@ extension ChannelCore {
         }
     }
 
-    /// Called when the program releases the channel, so that nobody can send any more. Finishes a channel that is in a
-    /// mode, and closes any other.
+    /// Called when the program releases the channel, so that nobody can send any more. Closes a channel that is in a
+    /// mode, and invalidates any other.
     @usableFromInline func letGo() {
         guard !Fork.isChild else { return }
         let isReceived = lock.withLock { guarded.source?.isInModes == true }
-        if isReceived { finish() } else { close() }
+        if isReceived { close() } else { invalidate() }
     }
 
+    var isValid: Bool { !Fork.isChild && lock.withLock { guarded.state != .invalid } }
     @usableFromInline var isOpen: Bool { !Fork.isChild && lock.withLock { guarded.state == .open } }
 
     /// How many elements were sent and not taken by the loop yet. The number may change at any time.
@@ -277,11 +278,11 @@ extension ChannelCore {
 }
 
 extension ChannelCore: AsyncWaiter {
-    /// Closes the channel, on the loop's ending thread. A delivery that is on the stack never returns, so it no longer
-    /// counts as busy. A task on another thread still uses its batch, also if the task's mailbox has closed the channel
-    /// already. The mailbox ends with the loop, too.
+    /// Invalidates the channel, on the loop's ending thread. A delivery that is on the stack never returns, so it no
+    /// longer counts as busy. A task on another thread still uses its batch, also if the task's mailbox has invalidated
+    /// it already. The mailbox ends with the loop, too.
     func loopHasEnded() {
         lock.withLock { if !guarded.isReadByTask { guarded.busy = 0 } }
-        close()
+        invalidate()
     }
 }

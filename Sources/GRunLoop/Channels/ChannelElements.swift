@@ -10,9 +10,9 @@ extension GRunLoop.Channel {
     /// On the loop's own executor, the task lets other ready work have its turn after ``GRunLoop/timeSlice``.
     ///
     /// A channel has one receiver, which is never replaced. If there is a receiver already, a new iterator ends
-    /// immediately and logs a message. Cancelling the task or releasing the iterator closes the channel. The sequence
-    /// ends when the channel is closed, when it is finished and its elements are delivered, and when the loop's thread
-    /// ends.
+    /// immediately and logs a message. Cancelling the task or releasing the iterator invalidates the channel. The
+    /// sequence ends when the channel is invalidated, when it is closed and its elements are delivered, and when the
+    /// loop's thread ends.
     ///
     /// - Parameters:
     ///   - loop: the loop whose passes deliver the elements. Use it with a task that runs on the loop: a task of an
@@ -40,7 +40,7 @@ extension GRunLoop.Channel {
         /// Makes the channel's receiver, which the returned iterator holds. Threads: any.
         public func makeAsyncIterator() -> Iterator { Iterator(ChannelReader(core, loop, names)) }
 
-        /// An iterator that is the receiver of a channel. Releasing the iterator closes the channel.
+        /// An iterator that is the receiver of a channel. Releasing the iterator invalidates the channel.
         ///
         /// Only one task at a time can use it. If two tasks await one iterator, the program stops with a message.
         public struct Iterator: AsyncIteratorProtocol {
@@ -95,8 +95,8 @@ extension GRunLoop.Channel {
     deinit {
         guard isReceiver, !Fork.isChild else { return }
         core.endTaskBatch()
-        core.close()
-        // A channel that was closed before it had a receiver does not know the mailbox, and has not closed it.
+        core.invalidate()
+        // A channel that was invalidated before it had a receiver does not know the mailbox, and has not closed it.
         mailbox.close(.done)
     }
 
@@ -125,7 +125,7 @@ extension GRunLoop.Channel {
         guard isReceiver, !Fork.isChild else { return false }
         if Task.isCancelled {
             core.endTaskBatch()
-            core.close()
+            core.invalidate()
             return false
         }
         if core.own.hasRest {
@@ -139,17 +139,15 @@ extension GRunLoop.Channel {
         }
         guard core.requestNextBatch(), await mailbox.next(isolation: isolation) != nil else {
             core.endTaskBatch()
-            core.close()
+            core.invalidate()
             return false
         }
         return core.takeForTask()
     }
 }
 
-extension ChannelCore: Invalidatable {
-    /// Closes the channel when the mailbox of the receiving task is closed.
-    func invalidate() { close() }
-}
+/// The channel is invalidated when the mailbox of the receiving task is closed.
+extension ChannelCore: Invalidatable {}
 
 extension ChannelCore {
     /// Called when a task has used up its batch. Tells the loop if elements wait. Returns false if no more can come.
@@ -157,7 +155,7 @@ extension ChannelCore {
         lock.lock()
         guarded.busy = 0
         giveBackUsedLocked()
-        guard guarded.state == .open || guarded.state == .finishing && !guarded.sent.isEmpty else {
+        guard guarded.state == .open || guarded.state == .closing && !guarded.sent.isEmpty else {
             lock.unlock()
             return false
         }
@@ -168,10 +166,10 @@ extension ChannelCore {
         return true
     }
 
-    /// Takes the next batch for the task, after the loop's pass has woken it. Returns false if the channel was closed.
+    /// Takes the next batch for the task, after the loop's pass has woken it. Returns false if the channel is invalid.
     func takeForTask() -> Bool {
         lock.lock()
-        guard guarded.state != .closed else {
+        guard guarded.state != .invalid else {
             lock.unlock()
             return false
         }
@@ -185,16 +183,16 @@ extension ChannelCore {
         return true
     }
 
-    /// Clears `mustRecheck`. Returns whether the channel was closed; if it was, the rest of the batch is passed to
+    /// Clears `mustRecheck`. Returns whether the channel is invalid; if it is, the rest of the batch is passed to
     /// `undelivered`.
     func takeRecheck() -> Bool {
         mustRecheck.store(false, ordering: .relaxed)
-        guard lock.withLock({ guarded.state == .closed }) else { return false }
+        guard lock.withLock({ guarded.state == .invalid }) else { return false }
         endTaskBatch()
-        close()
+        invalidate()
         return true
     }
 
-    /// Ends the task's use of its batch, so that ``close()`` takes the rest.
+    /// Ends the task's use of its batch, so that ``invalidate()`` takes the rest.
     func endTaskBatch() { lock.withLock { guarded.busy = 0 } }
 }

@@ -6,7 +6,7 @@ extension GRunLoop.Channel {
     ///
     /// A channel has one receiver, which is never replaced: a second one is ignored, and a message is logged. The
     /// channel keeps the closure until the channel ends. The closure may send, add the channel to modes and remove it,
-    /// close the channel, and run the loop. If the loop has ended, the channel is closed immediately.
+    /// close the channel, and run the loop. If the loop has ended, the channel is invalidated immediately.
     ///
     /// - Parameters:
     ///   - loop: the loop whose thread receives.
@@ -149,30 +149,22 @@ extension ChannelCore {
     }
 }
 
-extension GRunLoop {
-    /// Adds a channel to another mode of the loop that receives from it, or to all common modes. Nothing happens if the
-    /// channel is in the mode already, or is closed. Adding it to another loop, or adding a channel without a receiver,
-    /// is a misuse: it is ignored, and a message is logged.
+extension GRunLoop.Channel: GRunLoop.Item {
+    /// Adds the channel to another mode of the loop that receives from it, removes it from a mode, or tells whether it
+    /// is in a mode: see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
     ///
-    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
-    public func add<Element>(_ channel: Channel<Element>, forMode name: Mode) {
-        channel.core.add(to: self, forMode: name)
-    }
-
-    /// Removes a channel from a mode, or from all common modes. Nothing more is delivered in that mode, not even the
-    /// rest of a delivery that is under way. A task keeps the elements that it has taken. The other elements wait until
-    /// the channel is added to a mode again.
-    ///
-    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
-    public func remove<Element>(_ channel: Channel<Element>, forMode name: Mode) {
-        channel.core.remove(from: self, forMode: name)
-    }
-
-    /// Whether the channel is in a mode. For ``Mode/common``, whether the channel was added to the common modes as
-    /// such.
-    ///
-    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
-    public func contains<Element>(_ channel: Channel<Element>, forMode name: Mode) -> Bool {
-        channel.core.isIn(self, forMode: name)
+    /// Adding the channel to another loop, or adding a channel without a receiver, is a misuse: it is ignored, and a
+    /// message is logged. After a removal nothing more is delivered in that mode, not even the rest of a delivery that
+    /// is under way. A task keeps the elements that it has taken. The other elements wait until the channel is added to
+    /// a mode again.
+    @discardableResult public func carryOut(
+        _ operation: GRunLoop.MembershipOperation, of loop: GRunLoop, forMode name: GRunLoop.Mode
+    ) -> Bool {
+        switch operation {
+        case .add: core.add(to: loop, forMode: name)
+        case .remove: core.remove(from: loop, forMode: name)
+        case .contains: return core.isIn(loop, forMode: name)
+        }
+        return false
     }
 }

@@ -11,7 +11,7 @@ final class Child: Sendable {
 
     /// - Throws: an error if it is known already that the exit status can never be read. Otherwise the wait would never
     ///   end, or would end with a process that is not a child.
-    init(_ pid: Int32) throws(GRunLoop.ChildError) {
+    init(_ pid: Int32) throws(GRunLoop.SystemError) {
         // Process ids are positive. In other calls, such as waitpid(2), zero and negative numbers mean process groups.
         guard pid > 0 else { throw .notAChild(pid) }
         let descriptor = cgrun_child_open(pid)
@@ -37,24 +37,24 @@ final class Child: Sendable {
 
     /// Reaps the child and returns its status, or why the status is unknown; nil while the child runs or a debugger
     /// holds it. After a reap the kernel knows nothing more of the child.
-    func reap() -> Result<GRunLoop.ExitStatus, GRunLoop.ChildError>? { look(reaping: true) }
+    func reap() -> Result<GRunLoop.ExitStatus, GRunLoop.SystemError>? { look(reaping: true) }
 
-    private func look(reaping: Bool) -> Result<GRunLoop.ExitStatus, GRunLoop.ChildError>? {
+    private func look(reaping: Bool) -> Result<GRunLoop.ExitStatus, GRunLoop.SystemError>? {
         var status: Int32 = 0
         return switch cgrun_child_wait(descriptor, reaping, &status) {
         case 0: nil
         case 1: .success(GRunLoop.ExitStatus(waitStatus: status))
         // Linux 5.3 can open a process, but cannot wait for its descriptor (EINVAL).
-        default: .failure(errno == ECHILD ? .statusLost(pid) : .unsupported(errno: errno))
+        default: .failure(errno == ECHILD ? .statusLost(pid) : .forbidden(call: "waitid(2)", errno: errno))
         }
     }
 
-    private static func error(_ errno: Int32, of pid: Int32) -> GRunLoop.ChildError {
+    private static func error(_ errno: Int32, of pid: Int32) -> GRunLoop.SystemError {
         switch errno {
         case EMFILE, ENFILE, ENOSPC, ENOMEM: .limitReached(errno: errno)
         // ESRCH: no process has the number. EINVAL and ENOENT: the number is a thread's, and not a process's.
         case ESRCH, EINVAL, ENOENT: cgrun_children_are_discarded() ? .statusLost(pid) : .notAChild(pid)
-        default: .unsupported(errno: errno)
+        default: .forbidden(call: "pidfd_open(2)", errno: errno)
         }
     }
 }

@@ -14,17 +14,17 @@ extension GRunLoop {
     ///   - names: the modes in which the loop notices the end of the child. While none of these modes runs, the wait
     ///     goes on.
     /// - Returns: how the child has ended.
-    /// - Throws: ``ChildError`` immediately, if it is known already that the status can never be read.
-    ///   ``DescriptorError`` if no descriptor is left to wait with. `CancellationError` as soon as the task is
+    /// - Throws: ``SystemError`` immediately, if it is known already that the status can never be read.
+    ///   ``SystemError`` if no descriptor is left to wait with. `CancellationError` as soon as the task is
     ///   cancelled. ``LoopEndedError`` if the loop's thread has ended or ends, and in a forked child.
     ///
     /// Threads: any. The task is resumed as by ``ItemSequence/Iterator/next()``. There is no corresponding Core
     /// Foundation function; GLib's is `g_subprocess_wait_async`.
-    nonisolated(nonsending) public func exit(
+    nonisolated(nonsending) public func waitForExit(
         of pid: Int32, inModes names: [Mode] = [.common]
     ) async throws -> ExitStatus {
         try Task.checkCancellation()
-        if isDead || Fork.refuses("exit") { throw LoopEndedError() }
+        if isDead || Fork.refuses("waitForExit") { throw LoopEndedError() }
         let child = try Child(pid)
         if let outcome = child.reap() { return try outcome.get() }
         let mailbox = Mailbox<Void>(of: self) { older, _ in older }

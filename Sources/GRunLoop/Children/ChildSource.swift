@@ -4,8 +4,7 @@
 import CGRun
 
 extension GRunLoop {
-    /// A source that is performed once, when a child process has ended: a ``DescriptorSource`` that owns its
-    /// descriptor.
+    /// A source that is performed once, when a child process has ended.
     ///
     /// The source reaps the child, right before it calls its closure. It installs no handler of SIGCHLD and touches no
     /// other child. So it works beside GLib and swift-subprocess, which have children of their own.
@@ -31,14 +30,19 @@ extension GRunLoop {
     ///
     /// Threads: any. Core Foundation has nothing of the kind; the corresponding function of GLib is
     /// `g_child_watch_source_new`, libdispatch's `DISPATCH_SOURCE_TYPE_PROC` does not exist on Linux.
-    public final class ChildSource: DescriptorSource, @unchecked Sendable {
-        /// How the child has ended, or why that is not known: ``ChildError/statusLost(_:)`` if other code has reaped
+    public final class ChildSource: Item, Sendable {
+        /// How the child has ended, or why that is not known: ``SystemError/statusLost(_:)`` if other code has reaped
         /// the child.
-        public typealias Outcome = Result<ExitStatus, ChildError>
+        public typealias Outcome = Result<ExitStatus, SystemError>
 
         /// The child's process id. After the child was reaped, another process may have the number. Threads: any.
         public var pid: Int32 { child.pid }
         private let child: Child
+        /// The handler of the descriptor source that stands for this one in its modes.
+        private let handler: @Sendable (DescriptorSource, DescriptorSource.Conditions) -> Void
+        /// Holds the closure and its actor, if the closure belongs to an actor; otherwise nil.
+        private let confined: Confined?
+        private let standIn = StandIn()
 
         /// Creates a source that waits for the end of a child, and may be added to any loop.
         ///
@@ -46,32 +50,81 @@ extension GRunLoop {
         ///   - pid: a child of this process that was not reaped yet. It may have ended already.
         ///   - handler: called once, on the loop's thread; the source is invalid by then. The closure is released with
         ///     the source.
-        /// - Throws: ``ChildError`` immediately, if it is known already that the status can never be read.
+        /// - Throws: ``SystemError`` immediately, if it is known already that the status can never be read.
         ///
         /// Threads: any. The corresponding function of GLib is `g_child_watch_source_new`.
         public convenience init(
             pid: Int32, handler: @escaping @Sendable (ChildSource, Outcome) -> Void
-        ) throws(ChildError) {
+        ) throws(SystemError) {
             try self.init(pid, confined: nil) { source, _ in Self.perform(source, handler) }
         }
 
         init(
-            _ pid: Int32, confined: Confined?, _ handler: @escaping @Sendable (DescriptorSource, Conditions) -> Void
-        ) throws(ChildError) {
+            _ pid: Int32, confined: Confined?,
+            _ handler: @escaping @Sendable (DescriptorSource, DescriptorSource.Conditions) -> Void
+        ) throws(SystemError) {
             child = try Child(pid)
-            super.init(child.descriptor, .readable, confined: confined, handler)
+            self.handler = handler
+            self.confined = confined
         }
 
-        /// The handler of the descriptor source: reaps the child, and calls the source's own handler with the outcome.
-        static func perform(_ source: DescriptorSource, _ handler: (ChildSource, Outcome) -> Void) {
-            let source = unsafeDowncast(source, to: ChildSource.self)
-            guard let outcome = source.child.reap() else { return source.waitForDebugger() }
+        /// The handler of the descriptor source: reaps the child, and calls the child source's handler with the
+        /// outcome.
+        static func perform(_ descriptorSource: DescriptorSource, _ handler: (ChildSource, Outcome) -> Void) {
+            let owner = unsafeDowncast(descriptorSource, to: OwnDescriptorSource.self).owner
+            let source = unsafeDowncast(owner, to: ChildSource.self)
+            guard let outcome = source.child.reap() else { return descriptorSource.waitForDebugger() }
             source.invalidate()
             handler(source, outcome)
         }
 
-        package override var subject: (kind: String, number: Int32) { ("child", pid) }
-        override var ownsDescriptor: Bool { true }
+        /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
+        ///
+        /// - Throws: ``GRunLoop/SystemError`` if a limit or a sandbox keeps the loop from watching.
+        ///
+        /// Threads: any.
+        @discardableResult public func carryOut(
+            _ operation: MembershipOperation, of loop: GRunLoop, forMode mode: Mode
+        ) throws(SystemError) -> Bool {
+            try standIn.carryOut(operation, of: loop, forMode: mode, for: self, "ChildSource") {
+                OwnDescriptorSource(
+                    descriptor: child.descriptor, of: "child", pid, ownedBy: self, confined: confined, handler: handler)
+            }
+        }
+
+        /// Whether the source is valid: false from the call of ``invalidate()`` on, once the child's end was reported,
+        /// and always in a forked child.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
+        public var isValid: Bool { standIn.isValid }
+
+        /// Removes the source from every mode, permanently. The child goes on, and is not reaped. If another thread
+        /// invalidates the source, a call whose turn has come may still begin. A second call does nothing.
+        ///
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
+        public func invalidate() { _ = standIn.end(lettingGoOf: confined) }
+
+        /// The program's name for the source, for people who read diagnostics. Nil means no label: see ``Item/label``.
+        ///
+        /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
+        public var label: String? {
+            get { Labels.get(self, "ChildSource.label") }
+            set {
+                Labels.set(newValue, of: self, "ChildSource.label")
+                standIn.passOnLabel(of: self)
+            }
+        }
+    }
+}
+
+extension GRunLoop.ChildSource: CustomStringConvertible {
+    /// A text that says whether the source is valid, its child and its label. It is for people to read; its format may
+    /// change.
+    ///
+    /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
+    public var description: String {
+        "<GRunLoop.ChildSource \(hexAddress(self))>{\(facts(of: standIn.source ?? self))valid = \(yesNo(isValid)), "
+            + "context = {version = 1, child = \(pid), perform = closure}}"
     }
 }
 

@@ -49,38 +49,4 @@ extension GRunLoop {
             }
         }
     }
-
-    /// Why it cannot be found out how a process ends.
-    ///
-    /// Core Foundation has no such error.
-    public enum ChildError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// No child of this process has the number: the process is not a child, or was reaped already.
-        case notAChild(Int32)
-        /// The kernel does not keep the status of the child, or has not kept it: SIGCHLD is ignored in this process,
-        /// SA_NOCLDWAIT is set, or other code in the process has reaped the child.
-        case statusLost(Int32)
-        /// The process or the system has no descriptor or memory left (`EMFILE`, `ENFILE`, `ENOSPC`, `ENOMEM`).
-        case limitReached(errno: Int32)
-        /// The kernel is older than Linux 5.4, or a sandbox forbids `pidfd_open(2)` (`ENOSYS`, `EPERM`).
-        case unsupported(errno: Int32)
-
-        /// What is wrong and what to do, as one sentence. Threads: any.
-        public var description: String {
-            switch self {
-            case .notAChild(let pid):
-                "process \(pid) is no child of this process, or was reaped already; wait for each child once, before "
-                    + "anybody else reaps it"
-            case .statusLost(let pid):
-                "how child \(pid) ends is lost: SIGCHLD is ignored in this process, SA_NOCLDWAIT is set, or somebody "
-                    + "else has reaped the child; let SIGCHLD be SIG_DFL, and let each child have one owner"
-            case .limitReached(let errno):
-                "no descriptor is left to wait for a child with (\(Self.message(errno))); close some or raise the limit"
-            case .unsupported(let errno):
-                "no descriptor of a process can be had here (\(Self.message(errno))): it takes Linux 5.4, and a "
-                    + "sandbox that allows pidfd_open(2); use g_child_watch_add()"
-            }
-        }
-
-        private static func message(_ errno: Int32) -> String { String(cString: strerror(errno)) }
-    }
 }

@@ -12,12 +12,12 @@ extension GRunLoop.ChildSource {
     /// Adding it to another loop ends the process, with a message. The source retains the closure and the actor until
     /// it is invalidated.
     ///
-    /// - Throws: ``GRunLoop/ChildError``.
+    /// - Throws: ``GRunLoop/SystemError``.
     ///
     /// Threads: the actor's. Everything else is as in ``init(pid:handler:)``.
     public convenience init(
         pid: Int32, isolation: isolated any Actor, handler: @escaping (GRunLoop.ChildSource, Outcome) -> Void
-    ) throws(GRunLoop.ChildError) {
+    ) throws(GRunLoop.SystemError) {
         let confined = Confined(.descriptor { source, _ in Self.perform(source, handler) }, of: isolation)
         try self.init(pid, confined: confined, confined.descriptorHandler)
     }
@@ -28,13 +28,13 @@ extension GRunLoop.ChildSource {
     /// The source can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding it to
     /// another loop ends the process, with a message.
     ///
-    /// - Throws: ``GRunLoop/ChildError``.
+    /// - Throws: ``GRunLoop/SystemError``.
     ///
     /// Threads: any. Everything else is as in ``init(pid:handler:)``.
     public convenience init(
         pid: Int32, isolation: MainActor = .shared,
         handler: @escaping @MainActor (GRunLoop.ChildSource, Outcome) -> Void
-    ) throws(GRunLoop.ChildError) {
+    ) throws(GRunLoop.SystemError) {
         let confined = Confined { @MainActor source, _ in Self.perform(source, handler) }
         try self.init(pid, confined: confined, confined.descriptorHandler)
     }

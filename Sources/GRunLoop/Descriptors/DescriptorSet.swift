@@ -83,9 +83,9 @@ final class DescriptorSet {
     }
 
     /// Adds a source. Returns what is wrong with the watch of its number, or nil: see ``WatchLoss``.
-    func add(_ source: GRunLoop.DescriptorSource) throws(GRunLoop.DescriptorError) -> WatchLoss? {
+    func add(_ source: GRunLoop.DescriptorSource) throws(GRunLoop.SystemError) -> WatchLoss? {
         let descriptor = source.descriptor
-        guard descriptor >= 0 else { throw .invalid(descriptor: descriptor) }
+        guard descriptor >= 0 else { throw .notOpen(descriptor: descriptor) }
         defer { checkInvariants(of: descriptor) }
         if epoll < 0 {
             epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
@@ -129,7 +129,7 @@ final class DescriptorSet {
             if left.isEmpty { shared[descriptor] = nil } else { shared[descriptor]?.remove(source) }
             watches[Int(descriptor)].isShared = !left.isEmpty
         }
-        do throws(GRunLoop.DescriptorError) {
+        do throws(GRunLoop.SystemError) {
             if left.isEmpty {
                 count -= 1
                 try control(EPOLL_CTL_DEL, descriptor, [], 0)
@@ -152,7 +152,7 @@ final class DescriptorSet {
         // The kernel always watches for failures. It also goes on watching for what another source waits for.
         let changed = former.symmetricDifference(source.conditionsLocked).subtracting(others.union([.hangUp, .error]))
         guard !changed.isEmpty else { return nil }
-        do throws(GRunLoop.DescriptorError) {
+        do throws(GRunLoop.SystemError) {
             return try change(descriptor, to: others.union(source.conditionsLocked)) ? .closed : nil
         } catch {
             return WatchLoss(error)
@@ -163,11 +163,11 @@ final class DescriptorSet {
     /// sources.
     private func begin(
         _ descriptor: Int32, _ conditions: GRunLoop.DescriptorSource.Conditions, _ generation: UInt32
-    ) throws(GRunLoop.DescriptorError) {
-        do throws(GRunLoop.DescriptorError) {
+    ) throws(GRunLoop.SystemError) {
+        do throws(GRunLoop.SystemError) {
             try control(EPOLL_CTL_ADD, descriptor, conditions, generation)
         } catch {
-            guard error == .system(errno: EEXIST) else { throw error }
+            guard error == .failed(errno: EEXIST) else { throw error }
             // The kernel still has an old watch of this number and file. The program closed the descriptor while a
             // source still used it, so the watch could not be removed. Now the program has duplicated the same file to
             // the same number.
@@ -184,8 +184,8 @@ final class DescriptorSet {
     /// sources wait for the new file, as they would in a `poll(2)`.
     private func change(
         _ descriptor: Int32, to conditions: GRunLoop.DescriptorSource.Conditions
-    ) throws(GRunLoop.DescriptorError) -> Bool {
-        do throws(GRunLoop.DescriptorError) {
+    ) throws(GRunLoop.SystemError) -> Bool {
+        do throws(GRunLoop.SystemError) {
             try control(EPOLL_CTL_MOD, descriptor, conditions, watches[Int(descriptor)].generation)
             return false
         } catch {
@@ -194,7 +194,7 @@ final class DescriptorSet {
             // the sources.
             let generation = nextGeneration()
             watches[Int(descriptor)].generation = generation
-            guard error == .system(errno: ENOENT) else { throw error }
+            guard error == .failed(errno: ENOENT) else { throw error }
             try begin(descriptor, conditions, generation)
             return true
         }
@@ -225,24 +225,24 @@ final class DescriptorSet {
 
     /// Makes a new epoll with all watches that are still possible. Returns the error if no epoll can be made, or if a
     /// sandbox forbids to watch; otherwise nil.
-    func rebuild() -> GRunLoop.DescriptorError? {
+    func rebuild() -> GRunLoop.SystemError? {
         var made = epoll_create1(Int32(EPOLL_CLOEXEC))
         cgrun_close(epoll)
         if made < 0 { made = epoll_create1(Int32(EPOLL_CLOEXEC)) }
-        let error = made < 0 ? GRunLoop.DescriptorError(errno: errno, of: "epoll_create1(2)") : nil
+        let error = made < 0 ? GRunLoop.SystemError(errno: errno, of: "epoll_create1(2)") : nil
         epoll = made
         return watchAll() ?? error
     }
 
     /// Watches all descriptors again. Returns the error if a sandbox forbids it. A closed number is not watched, and is
     /// not an error.
-    @discardableResult private func watchAll() -> GRunLoop.DescriptorError? {
-        var forbidden: GRunLoop.DescriptorError?
+    @discardableResult private func watchAll() -> GRunLoop.SystemError? {
+        var forbidden: GRunLoop.SystemError?
         for descriptor in watchedDescriptors {
             // A closed number gets a new generation, too, because an event of its former file may be in a batch.
             let generation = nextGeneration()
             watches[Int(descriptor)].generation = generation
-            do throws(GRunLoop.DescriptorError) {
+            do throws(GRunLoop.SystemError) {
                 try control(EPOLL_CTL_ADD, descriptor, Self.union(sources(of: descriptor)), generation)
             } catch {
                 if case .forbidden = error { forbidden = error }
@@ -321,7 +321,7 @@ final class DescriptorSet {
     private func control(
         _ operation: Int32, _ descriptor: Int32, _ conditions: GRunLoop.DescriptorSource.Conditions,
         _ generation: UInt32
-    ) throws(GRunLoop.DescriptorError) {
+    ) throws(GRunLoop.SystemError) {
         // A forked child shares the epoll with its parent, and would change the parent's watches.
         guard !cgrun_has_forked(), epoll >= 0 else { return }
         var event = epoll_event(events: conditions.rawValue, descriptor: descriptor, generation: generation)

@@ -71,8 +71,6 @@ extension GRunLoop {
 
         /// The descriptor that is watched. The caller owns it, and the source never closes it.
         ///
-        /// Only a ``SignalSource`` and a ``ChildSource`` own their descriptors, and close them when they are released.
-        ///
         /// Threads: any. The corresponding part of Core Foundation is `getPort` in the context of a source.
         public let descriptor: Int32
         var isCommonItem = false
@@ -93,8 +91,7 @@ extension GRunLoop {
         ///
         /// A change costs one system call for each mode that the source is in. It costs none if the kernel watches for
         /// the same conditions as before. If the descriptor was closed meanwhile, that is logged. Bits that no loop can
-        /// wait for are dropped. The conditions of a ``SignalSource`` or ``ChildSource`` cannot be changed: an attempt
-        /// is logged and ignored.
+        /// wait for are dropped.
         ///
         /// Threads: any. The corresponding Core Foundation functions are `CFFileDescriptorEnableCallBacks` and
         /// `CFFileDescriptorDisableCallBacks`, GLib's is `g_source_modify_unix_fd`.
@@ -105,8 +102,8 @@ extension GRunLoop {
                 guard !ownsDescriptor else {
                     return Log.misuse(
                         "DescriptorSource.conditions",
-                        "the descriptor of a \(subject.kind) source is its own, and what it waits for stays; add it "
-                            + "and remove it instead")
+                        "the descriptor of a \(subject.kind) is its own, and what it waits for stays; add it and "
+                            + "remove it instead")
                 }
                 change(to: newValue)
             }
@@ -198,48 +195,15 @@ extension GRunLoop {
     }
 }
 
-/// A source whose descriptor the library owns: no other code closes the number.
-///
-/// It may stand for another object in the modes, such as a message port, and then keeps that object alive.
-package final class OwnDescriptorSource: GRunLoop.DescriptorSource, @unchecked Sendable {
-    /// The object for which the source stands; the source itself if it stands for none.
-    package var owner: AnyObject { content ?? self }
-    private let content: (any GRunLoop.Item)?
-    private let kind: String
-
-    /// - Parameter kind: the kind of thing that the source waits for, as people read it.
-    package init(
-        descriptor: Int32, of kind: String = "descriptor", ownedBy owner: (any GRunLoop.Item)? = nil,
-        confined: Confined? = nil, handler: @escaping @Sendable (GRunLoop.DescriptorSource, Conditions) -> Void
-    ) {
-        content = owner
-        self.kind = kind
-        super.init(descriptor, .readable, confined: confined, handler)
-    }
-
-    package override var subject: (kind: String, number: Int32) { (kind, descriptor) }
-    override var ownsDescriptor: Bool { true }
-    override var shown: AnyObject { owner }
-
-    /// Invalidates the object for which the source stands, because a ``GRunLoop/Trace`` shows the source to the
-    /// program.
-    override public func invalidate() {
-        if let content { content.invalidate() } else { end() }
-    }
-
-    /// Removes the source from every mode, permanently. Any thread.
-    package func end() { super.invalidate() }
-}
-
 extension GRunLoop.DescriptorSource: ModeItem {
     /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
     ///
-    /// - Throws: ``GRunLoop/DescriptorError`` if the descriptor cannot be watched.
+    /// - Throws: ``GRunLoop/SystemError`` if the descriptor cannot be watched.
     ///
     /// Threads: any.
     @discardableResult public func carryOut(
         _ operation: GRunLoop.MembershipOperation, of loop: GRunLoop, forMode mode: GRunLoop.Mode
-    ) throws(GRunLoop.DescriptorError) -> Bool {
+    ) throws(GRunLoop.SystemError) -> Bool {
         try carryOut(operation, loop, mode)
     }
 
@@ -250,7 +214,7 @@ extension GRunLoop.DescriptorSource: ModeItem {
 
     func isIn(_ mode: ModeState) -> Bool { places.contains(mode) }
 
-    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout DeferredEffects) throws(GRunLoop.DescriptorError) {
+    func join(_ mode: ModeState, of loop: GRunLoop, _ effects: inout DeferredEffects) throws(GRunLoop.SystemError) {
         let isFirst = mode.descriptors.isEmpty
         if let loss = try mode.descriptors.add(self) { effects.lose(descriptor, loss) }
         places.add(.passUnretained(mode))

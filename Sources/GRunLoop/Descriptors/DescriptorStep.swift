@@ -134,7 +134,7 @@ private func warn(of lost: [LostNumber]) {
     }
 }
 
-private func warnOfUnwatched(_ mode: ModeState, _ error: GRunLoop.DescriptorError) {
+private func warnOfUnwatched(_ mode: ModeState, _ error: GRunLoop.SystemError) {
     if case .forbidden = error {
         Log.warning("\(error). The descriptors of mode \(mode.name) are not watched any more")
     } else {

@@ -13,7 +13,7 @@ extension GRunLoop {
     /// loop's thread ends. Do not close a descriptor while a task awaits it, because the kernel does not report that.
     /// Awaiting a descriptor that is closed already is an error, as in
     /// ``GRunLoop/add(_:forMode:)-(Kind,_)``.
-    public typealias Readiness = ItemSequence<DescriptorSource.Conditions, DescriptorError>
+    public typealias Readiness = ItemSequence<DescriptorSource.Conditions, SystemError>
 
     /// Returns a sequence of the conditions that a descriptor is ready for, for `for try await`.
     ///
@@ -35,7 +35,7 @@ extension GRunLoop {
                 mailbox.send(found)
             }
             mailbox.open(for: source)
-            return Readiness.Iterator(mailbox) { () throws(DescriptorError) in
+            return Readiness.Iterator(mailbox) { () throws(SystemError) in
                 for name in names { try self.add(source, forMode: name) }
             }
         }

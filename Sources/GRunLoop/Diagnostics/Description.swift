@@ -120,7 +120,7 @@ private struct LoopSnapshot {
     }
 
     private func describePerform(due: Nanoseconds, isFiring: Bool) -> String {
-        GRunLoop.DelayedPerform.text(isFiring: isFiring, ahead: due.subtractingSaturating(time))
+        GRunLoop.PerformName.text(isFiring: isFiring, ahead: due.subtractingSaturating(time))
     }
 
     private func deadline(_ date: Nanoseconds) -> String {

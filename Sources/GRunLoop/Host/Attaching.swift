@@ -14,7 +14,7 @@ extension GRunLoop {
     /// `dlclose()` unmaps neither this library nor a shared object that has the library linked in. So a plug-in in
     /// Swift stays in memory, and the items that it has left in a loop are served.
     ///
-    /// Threads: the loop's own; a call from another thread is logged and ignored. A call inside a callout of the loop
+    /// Threads: the loop's own; on another thread the process ends with a message. A call inside a callout of the loop
     /// is logged and ignored, too, because the pass on the stack needs the home context. There is no corresponding Core
     /// Foundation function.
     public func detach() {
@@ -49,7 +49,7 @@ extension GRunLoop {
     /// The next pass under a host is the first pass of a new, endless run, so entry observers are called again. If the
     /// loop is not detached, or has lost its own descriptors, the call does nothing.
     ///
-    /// Threads: the loop's own; a call from another thread is logged and ignored. There is no corresponding Core
+    /// Threads: the loop's own; on another thread the process ends with a message. There is no corresponding Core
     /// Foundation function.
     public func attach() {
         guard !refuses("attach"), requireOwnThread("attach") else { return }

@@ -4,9 +4,9 @@
 extension GRunLoop {
     /// A counted reference to a `GMainContext`, such as a context that a loop serves.
     ///
-    /// The loop may release its own reference at any time: another thread calls ``remove(context:forMode:)``, or the
-    /// loop's thread ends. A value of this type keeps the context alive. Two values are equal if they refer to the same
-    /// context.
+    /// The loop may release its own reference at any time: another thread calls
+    /// ``GRunLoop/remove(_:forMode:)-(GRunLoop.Context,_)``, or the loop's thread ends. A value of this type keeps the
+    /// context alive. Two values are equal if they refer to the same context.
     ///
     /// ```swift
     /// loop.homeContext?.withPointer { g_source_attach(source, $0) }
@@ -15,6 +15,8 @@ extension GRunLoop {
     /// Threads: any. The corresponding GLib type is `GMainContext`, with a reference of its own.
     public struct Context: Hashable, Sendable {
         private let reference: Reference
+        /// The `GMainContext *`, which lives as long as this value.
+        var unretained: OpaquePointer { reference.pointer }
 
         /// Takes a reference to a `GMainContext *`, and releases it with the last copy of the value. Threads: any.
         ///

@@ -10,14 +10,15 @@ extension GRunLoop {
     /// loop that sleeps meanwhile does not notice it: call ``wakeUp()`` then.
     ///
     /// - Parameters:
-    ///   - context: a `GMainContext *`. The loop takes a reference. Adding a context again, or adding the home context,
-    ///     does not change what a mode serves.
+    ///   - context: the context; `GRunLoop.Context(pointer)` makes it from a `GMainContext *`. Adding a context again,
+    ///     or adding the home context, does not change what a mode serves.
     ///   - name: the mode, or ``Mode/common``.
     ///
     /// Threads: any. There is no corresponding Core Foundation function. A run calls GLib's `g_main_context_prepare`,
     /// `_query`, `_check` and `_dispatch`.
-    public func add(context: OpaquePointer, forMode name: Mode) {
-        guard !refuses("add(context)") else { return }
+    public func add(_ context: Context, forMode name: Mode) {
+        guard !refuses("add(Context)") else { return }
+        let context = context.unretained
         lock.withLock { () -> Kick? in
             guard !isDead else { return nil }
             fixHomeLocked()
@@ -29,14 +30,6 @@ extension GRunLoop {
             for mode in modesToJoinLocked(name) { kick.merge(joinLocked(context, mode)) }
             return kick
         }?.send()
-    }
-
-    /// Adds a ``Context``, such as one that ``contexts(forMode:)`` returns. Everything else is as in
-    /// ``add(context:forMode:)``.
-    ///
-    /// Threads: any.
-    public func add(_ context: Context, forMode name: Mode) {
-        context.withPointer { add(context: $0, forMode: name) }
     }
 
     /// Adds a context to one mode, unless it is there already or is the home context. Call it with the lock held. The
@@ -56,8 +49,9 @@ extension GRunLoop {
     /// dispatch. A context that was not added is ignored.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
-    public func remove(context: OpaquePointer, forMode name: Mode) {
-        guard !Fork.refuses("remove(context)") else { return }
+    public func remove(_ context: Context, forMode name: Mode) {
+        guard !Fork.refuses("remove(Context)") else { return }
+        let context = context.unretained
         var kick: Kick?
         let (_, isCommon) = lock.withLock { () -> ([ServedContext], Bool) in
             if name == .common, commonItems.remove(context) == nil { return ([], false) }
@@ -74,32 +68,17 @@ extension GRunLoop {
         if isCommon { Contexts.release(context) }
     }
 
-    /// Removes a ``Context``, such as one that ``contexts(forMode:)`` returns. Everything else is as in
-    /// ``remove(context:forMode:)``.
-    ///
-    /// Threads: any.
-    public func remove(_ context: Context, forMode name: Mode) {
-        context.withPointer { remove(context: $0, forMode: name) }
-    }
-
     /// Whether the context was added to the mode. The home context is not added, so it does not count. For
     /// ``Mode/common``, whether the context was added to the common modes as such.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
-    public func contains(context: OpaquePointer, forMode name: Mode) -> Bool {
-        guard !Fork.refuses("contains(context)") else { return false }
+    public func contains(_ context: Context, forMode name: Mode) -> Bool {
+        guard !Fork.refuses("contains(Context)") else { return false }
+        let context = context.unretained
         return lock.withLock {
             if name == .common { return commonItems.contains(context) }
             return modes[name]?.addedContexts.contains { $0.context == context } ?? false
         }
-    }
-
-    /// Whether a ``Context``, such as one that ``contexts(forMode:)`` returns, was added to the mode. Everything else
-    /// is as in ``contains(context:forMode:)``.
-    ///
-    /// Threads: any.
-    public func contains(_ context: Context, forMode name: Mode) -> Bool {
-        context.withPointer { contains(context: $0, forMode: name) }
     }
 
     /// The contexts that a mode serves. A common mode serves the home context, a private mode its own context once it

@@ -34,8 +34,9 @@ extension GRunLoop.Timer {
     /// Makes a timer and adds it to the current thread's loop, in the default mode.
     ///
     /// - Parameters:
-    ///   - interval: see ``init(interval:repeats:tolerance:handler:)``.
+    ///   - interval: see ``init(interval:repeats:after:tolerance:handler:)``.
     ///   - repeats: false makes a timer that fires once.
+    ///   - delay: the time until the first fire, if it differs from `interval`. Zero or less means now.
     ///   - tolerance: how much later than its date the timer may fire.
     ///   - handler: called on this thread, when its loop runs. It is released when the timer is invalidated.
     /// - Returns: the timer, which the loop keeps.
@@ -44,10 +45,11 @@ extension GRunLoop.Timer {
     @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
     @discardableResult
     public static func scheduled(
-        interval: Duration, repeats: Bool, tolerance: Duration = .zero,
+        interval: Duration, repeats: Bool, after delay: Duration? = nil, tolerance: Duration = .zero,
         handler: @escaping @Sendable (GRunLoop.Timer) -> Void
     ) -> GRunLoop.Timer {
-        let timer = GRunLoop.Timer(interval: interval, repeats: repeats, tolerance: tolerance, handler: handler)
+        let timer = GRunLoop.Timer(
+            interval: interval, repeats: repeats, after: delay, tolerance: tolerance, handler: handler)
         GRunLoop.current.add(timer, forMode: .default)
         return timer
     }

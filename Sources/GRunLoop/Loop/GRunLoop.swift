@@ -187,7 +187,8 @@ public final class GRunLoop: @unchecked Sendable {
         isCurrent || explainThread(call)
     }
 
-    /// Logs why the call is refused, and returns false.
+    /// Handles a call on a thread that is not the loop's own. A call from Swift ends the process. A call from C, and a
+    /// call in virtual time on a loop that is replaced, is logged, and false is returned.
     private func explainThread(_ call: StaticString) -> Bool {
         if Fork.refuses(call) { return false }
         guard !isHidden else {
@@ -196,8 +197,11 @@ public final class GRunLoop: @unchecked Sendable {
                 "ignored: its thread is in virtual time, where another loop stands in for this one; call it afterwards")
             return false
         }
-        let remedy = cgrun_get_caller() == nil ? "async(inModes:_:)" : "grun_loop_post()"
-        Log.misuse("\(call)", "called on another thread than the loop's own, and ignored; call it there, by \(remedy)")
+        guard cgrun_get_caller() != nil else {
+            Log.fatal("\(call)", "called on another thread than the loop's own; call it there, by async(inModes:_:)")
+        }
+        Log.misuse(
+            "\(call)", "called on another thread than the loop's own, and ignored; call it there, by grun_loop_post()")
         return false
     }
 

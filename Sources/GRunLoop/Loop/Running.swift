@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that run a loop: Core Foundation's two and Foundation's five. All of them call `runMode`.
+// The functions that run a loop: Core Foundation's two and Foundation's. All of them call `runMode`.
 
 extension GRunLoop {
     // MARK: The functions of Core Foundation
 
     /// Runs the loop in a mode until the time is up, the run is stopped, the mode is finished or, optionally, a source
     /// was handled.
+    ///
+    /// `run()` runs the default mode until the run is stopped, or until nothing is left to wait for. Foundation's
+    /// `run()`, which a stop does not end, is ``run(until:)`` with ``distantFuture``.
     ///
     /// - Parameters:
     ///   - mode: the mode to run in. ``Mode/common`` is not a mode that can run: that is logged once, and nothing is
@@ -16,45 +19,16 @@ extension GRunLoop {
     ///     queue served or a context dispatched. Blocks, timers and wake-ups do not count.
     /// - Returns: why the run returned. It is ``RunResult/finished`` if nothing was run.
     ///
-    /// Threads: the loop's own; from another thread it is logged, and nothing is run. Runs nest: every callout may call
-    /// it. The corresponding Core Foundation function is `CFRunLoopRunInMode`.
+    /// Threads: the loop's own; on another thread the process ends with a message. Runs nest: every callout may call
+    /// it. The corresponding Core Foundation functions are `CFRunLoopRun` and `CFRunLoopRunInMode`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     @discardableResult
-    public func run(mode: Mode, for limit: Duration? = nil, returningAfterSourceHandled: Bool = false) -> RunResult {
-        guard canRunHere("run(mode:for:)") else { return .finished }
+    public func run(
+        mode: Mode = .default, for limit: Duration? = nil, returningAfterSourceHandled: Bool = false
+    ) -> RunResult {
+        guard canRunHere("run") else { return .finished }
         let span = limit.map { Nanoseconds(saturating: $0) } ?? .never
         return runMode(mode, for: span, returningAfterSource: returningAfterSourceHandled) ?? .finished
-    }
-
-    /// Runs the loop in the default mode for a time: see ``run(mode:for:returningAfterSourceHandled:)``.
-    ///
-    /// - Parameters:
-    ///   - limit: how long to run. Zero or negative means one pass without sleeping. 16 years and more mean no limit.
-    ///   - returningAfterSourceHandled: whether to return after the pass in which a source was handled.
-    /// - Returns: why the run returned.
-    ///
-    /// Threads: the loop's own; from another thread it is logged, and nothing is run. The corresponding Core Foundation
-    /// function is `CFRunLoopRunInMode`.
-    @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
-    @discardableResult
-    public func run(for limit: Duration, returningAfterSourceHandled: Bool = false) -> RunResult {
-        run(mode: .default, for: limit, returningAfterSourceHandled: returningAfterSourceHandled)
-    }
-
-    /// Runs the loop in the default mode until it is stopped or the mode is finished.
-    ///
-    /// - Returns: ``RunResult/stopped`` or ``RunResult/finished``.
-    ///
-    /// Threads: the loop's own; from another thread it is logged, and nothing is run. The corresponding Core Foundation
-    /// function is `CFRunLoopRun`.
-    @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
-    @discardableResult
-    public func runUntilStopped() -> RunResult {
-        guard canRunHere("runUntilStopped") else { return .finished }
-        while true {
-            let result = runMode(.default, for: .never, returningAfterSource: false) ?? .finished
-            if result == .stopped || result == .finished { return result }
-        }
     }
 
     /// Stops the innermost run: it returns ``RunResult/stopped`` at the end of its pass. Wakes the loop if it sleeps.
@@ -76,24 +50,17 @@ extension GRunLoop {
 
     // MARK: The methods of Foundation
 
-    /// Runs the loop in the default mode for as long as there is something to wait for. ``stop()`` does not end it.
-    ///
-    /// Threads: the loop's own; from another thread it is logged, and nothing is run. The corresponding Foundation
-    /// method is `RunLoop.run()`.
-    @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
-    public func run() {
-        while run(mode: .default, before: Self.distantFuture) {}
-    }
-
     /// Runs the loop in the default mode until a point in time, or until there is nothing to wait for. ``stop()`` does
     /// not end it.
     ///
-    /// - Parameter limit: when to return. A time that has passed means one pass without sleeping.
+    /// - Parameter limit: when to return. A time that has passed means one pass without sleeping. ``distantFuture``
+    ///   means no limit, as in Foundation's `RunLoop.run()`.
     ///
-    /// Threads: the loop's own; from another thread it is logged, and nothing is run. The corresponding Foundation
-    /// method is `RunLoop.run(until:)`.
+    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
+    /// is `RunLoop.run(until:)`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     public func run(until limit: Instant) {
+        guard canRunHere("run(until:)") else { return }
         let end = Nanoseconds(saturating: limit)
         while run(mode: .default, before: limit), end > time {}
     }
@@ -105,8 +72,8 @@ extension GRunLoop {
     ///   - limit: when to return. A time that has passed means one pass without sleeping.
     /// - Returns: whether the mode was run. False means that there was nothing to wait for.
     ///
-    /// Threads: the loop's own; from another thread it is logged, nothing is run, and the result is false. The
-    /// corresponding Foundation method is `RunLoop.run(mode:before:)`.
+    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
+    /// is `RunLoop.run(mode:before:)`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     @discardableResult public func run(mode: Mode, before limit: Instant) -> Bool {
         guard canRunHere("run(mode:before:)") else { return false }
@@ -120,8 +87,8 @@ extension GRunLoop {
     ///   - mode: the mode to run in. ``Mode/common`` cannot be run.
     ///   - limit: when to return. A time that has passed means one pass without sleeping.
     ///
-    /// Threads: the loop's own; from another thread it is logged, and nothing is run. The corresponding Foundation
-    /// method is `RunLoop.acceptInput(forMode:before:)`.
+    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
+    /// is `RunLoop.acceptInput(forMode:before:)`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     public func acceptInput(forMode mode: Mode, before limit: Instant) {
         guard canRunHere("acceptInput") else { return }
@@ -133,8 +100,8 @@ extension GRunLoop {
     /// - Returns: the date of the mode's next timer; ``distantFuture`` if it has none; nil if there is nothing to wait
     ///   for.
     ///
-    /// Threads: the loop's own; from another thread it is logged, nothing is run, and the result is nil. The
-    /// corresponding Foundation method is `RunLoop.limitDate(forMode:)`.
+    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
+    /// is `RunLoop.limitDate(forMode:)`.
     @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
     public func limitDate(forMode mode: Mode) -> Instant? {
         guard canRunHere("limitDate") else { return nil }

@@ -22,9 +22,9 @@ extension GRunLoop {
     /// - Returns: the token that ends the mode, by ``PushedMode/pop()``.
     /// - Throws: what ``addCommonMode(_:)`` throws; then nothing is pushed.
     ///
-    /// Threads: the loop's own; from another one it is logged, and nothing is pushed. There is no corresponding Core
+    /// Threads: the loop's own; on another thread the process ends with a message. There is no corresponding Core
     /// Foundation function: there the host itself runs the loop in another mode.
-    public func push(ambientMode name: Mode) throws(DescriptorError) -> PushedMode {
+    public func push(ambientMode name: Mode) throws(SystemError) -> PushedMode {
         let token = PushedMode(name, of: self)
         guard !refuses("push(ambientMode:)"), requireOwnThread("push(ambientMode:)") else { return token }
         guard name != .common else {

@@ -38,11 +38,11 @@ extension GRunLoop {
     /// serves the home context and, on the main loop, the main dispatch queue.
     ///
     /// - Parameter name: the mode. ``Mode/common`` is not a mode of its own: that is logged and ignored.
-    /// - Throws: ``DescriptorError`` if a common descriptor source cannot be watched in the mode. Then the mode is not
+    /// - Throws: ``SystemError`` if a common descriptor source cannot be watched in the mode. Then the mode is not
     ///   common.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
-    public func addCommonMode(_ name: Mode) throws(DescriptorError) {
+    public func addCommonMode(_ name: Mode) throws(SystemError) {
         guard name != .common else {
             return Log.misuse("addCommonMode", ".common stands for all common modes; name one mode")
         }
@@ -51,7 +51,7 @@ extension GRunLoop {
         var effects = DeferredEffects()
         // Sends the kick even if the closure below throws.
         defer { effects.kick.take()?.send() }
-        try lock.withLock { () throws(DescriptorError) in
+        try lock.withLock { () throws(SystemError) in
             guard !isDead, !commonModes.contains(name) else { return }
             makeTimersOfCommonPerformsLocked()
             let items = commonItems.ordered

@@ -84,7 +84,7 @@ extension GRunLoop {
     /// `schedule` is called.
     ///
     /// - Throws: the item's ``Item/AddError``. Adding a source, a timer, an observer, an idle queue or a port does not
-    ///   throw. Adding a ``DescriptorSource`` throws a ``DescriptorError`` if its descriptor cannot be watched; then
+    ///   throw. Adding a ``DescriptorSource`` throws a ``SystemError`` if its descriptor cannot be watched; then
     ///   the source has joined none of the modes.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopAddSource`, `CFRunLoopAddTimer` and

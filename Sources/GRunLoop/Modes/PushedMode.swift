@@ -23,14 +23,16 @@ extension GRunLoop {
         /// Pops the mode. Modes can be popped in any order. The ambient mode is then the last of the modes that are
         /// still pushed, or the default mode if there is none.
         ///
-        /// Threads: the loop's own. On another thread, and a second time, it is logged and does nothing.
+        /// A second call is logged and does nothing.
+        ///
+        /// Threads: the loop's own; on another thread the process ends with a message.
         public func pop() {
             loop.pop(self)
         }
     }
 
     private func pop(_ token: PushedMode) {
-        guard !refuses("pop"), requireOwnThread("pop") else { return }
+        guard !refuses("PushedMode.pop"), requireOwnThread("PushedMode.pop") else { return }
         let isPopped = lock.withLock {
             guard host.pop(token) else { return false }
             pendingPasses.add(.work)

@@ -48,7 +48,7 @@ struct Cancellables {
         /// the target.
         let holder: (any AnyObject & Sendable)?
         /// The delayed perform; nil for an ordered one.
-        let perform: GRunLoop.DelayedPerform?
+        let perform: GRunLoop.PerformName?
         /// The source of an ordered perform; nil for a delayed one.
         fileprivate(set) var source: GRunLoop.Source?
     }
@@ -67,7 +67,7 @@ struct Cancellables {
     }
 
     private var entries: [Number: Entry] = [:]
-    private var delayed: [GRunLoop.DelayedPerform: Number] = [:]
+    private var delayed: [GRunLoop.PerformName: Number] = [:]
     private var lines: [Line.Name: Line] = [:]
     private var additions: Number
 
@@ -76,10 +76,13 @@ struct Cancellables {
 
     var isEmpty: Bool { entries.isEmpty }
 
-    mutating func add(
-        _ perform: GRunLoop.DelayedPerform, _ name: Name, heldBy holder: (any AnyObject & Sendable)?
-    ) {
-        delayed[perform] = add(Entry(name: name, holder: holder, perform: perform, source: nil))
+    /// Adds a delayed perform, and returns its number.
+    @discardableResult mutating func add(
+        _ perform: GRunLoop.PerformName, _ name: Name, heldBy holder: (any AnyObject & Sendable)?
+    ) -> Number {
+        let number = add(Entry(name: name, holder: holder, perform: perform, source: nil))
+        delayed[perform] = number
+        return number
     }
 
     /// Adds an ordered perform, whose source is not made yet, and returns its number.
@@ -107,7 +110,7 @@ struct Cancellables {
         }
     }
 
-    mutating func remove(_ perform: GRunLoop.DelayedPerform) -> Entry? { delayed[perform].flatMap { remove($0) } }
+    mutating func remove(_ perform: GRunLoop.PerformName) -> Entry? { delayed[perform].flatMap { remove($0) } }
 
     mutating func remove(_ number: Number) -> Entry? {
         guard let entry = entries.removeValue(forKey: number) else { return nil }

@@ -1,22 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// The token of a delayed perform, and how a delayed perform joins and leaves a mode.
+// The token of a delayed perform, its name, and how a delayed perform joins and leaves a mode.
 
 extension GRunLoop {
     /// The token of a closure that ``GRunLoop/perform(after:_:)`` or ``GRunLoop/perform(after:inModes:target:key:_:)``
-    /// has added, for ``GRunLoop/cancelPerform(_:)``.
+    /// has added: ``cancel()`` cancels the closure.
     ///
-    /// It is a plain value, and retains neither the closure nor the loop.
-    ///
-    /// Each delayed perform of the process has a unique token. Calls that add no closure all return the same token.
+    /// It retains the loop, and not the closure. Each delayed perform of the process has a unique token. Calls that add
+    /// no closure all return the same token.
     ///
     /// Threads: any. The corresponding GLib type is the number that `g_timeout_add` returns. Foundation has no such
     /// type: it cancels by target, selector and object.
     public struct DelayedPerform: Hashable, Sendable {
+        let name: PerformName
+        private let loop: GRunLoop
+
+        init(_ name: PerformName, of loop: GRunLoop) {
+            self.name = name
+            self.loop = loop
+        }
+
+        /// Cancels the closure, if it was not called yet.
+        ///
+        /// - Returns: true if the closure was cancelled; false if it was called, is being called, or was cancelled
+        ///   before, however long ago that was. False, too, if no closure was added, or if the loop's thread has ended.
+        ///
+        /// Threads: the loop's own; on another thread the process ends with a message. The corresponding GLib function
+        /// is `g_source_remove`.
+        @discardableResult public func cancel() -> Bool {
+            !Fork.refuses("DelayedPerform.cancel") && name != .none && loop.cancelPerform(name)
+        }
+
+        /// Whether two tokens belong to the same closure. Threads: any.
+        public static func == (one: DelayedPerform, other: DelayedPerform) -> Bool { one.name == other.name }
+
+        /// Hashes the token. Threads: any.
+        public func hash(into hasher: inout Hasher) { hasher.combine(name) }
+    }
+
+    /// The name of a delayed perform, which no other perform of the process ever has.
+    package struct PerformName: Hashable, Sendable {
         /// The ``ModeState/number`` of the mode whose heap has the perform's slot; 0 if no closure was added.
         let mode: UInt64
         let name: TimerSlots.Name
 
-        package static var none: DelayedPerform { DelayedPerform(mode: 0, name: TimerSlots.Name(slot: 0, use: 0)) }
+        package static var none: PerformName { PerformName(mode: 0, name: TimerSlots.Name(slot: 0, use: 0)) }
 
         /// Describes a delayed perform, in the descriptions of timers and modes.
         static func text(isFiring: Bool, ahead: Nanoseconds) -> String {
@@ -28,9 +55,9 @@ extension GRunLoop {
 extension ModeState {
     func insert(
         _ body: consuming @escaping TimerSlots.Body, at deadline: Nanoseconds, isCommon: Bool
-    ) -> GRunLoop.DelayedPerform {
+    ) -> GRunLoop.PerformName {
         timerCount += 1
-        return GRunLoop.DelayedPerform(mode: number, name: heap.insert(body, at: deadline, isCommon: isCommon))
+        return GRunLoop.PerformName(mode: number, name: heap.insert(body, at: deadline, isCommon: isCommon))
     }
 
     /// Removes the perform of that name; nil if it is not there any more. The caller releases the closure, or

@@ -8,14 +8,14 @@ extension GRunLoop {
     /// tolerance, a timer stands for it.
     ///
     /// - Parameter tolerance: how much later the closure may be called. Zero and less mean none.
-    /// - Returns: the perform's token; ``DelayedPerform/none`` if there are no modes, or the loop has ended. The
+    /// - Returns: the perform's token; ``PerformName/none`` if there are no modes, or the loop has ended. The
     ///   closure is then dropped.
     ///
     /// Threads: any.
     package func addPerform(
         at deadline: Nanoseconds, tolerance: Duration = .zero, inModes names: [Mode],
         _ body: consuming @escaping @Sendable () -> Void
-    ) -> DelayedPerform {
+    ) -> PerformName {
         // The usual case.
         if names.count == 1, names[0] == .default, tolerance <= .zero { return addPerform(at: deadline, body) }
         var effects = DeferredEffects()
@@ -47,7 +47,7 @@ extension GRunLoop {
     /// Adds a closure that is called once in the default mode, at `deadline` or later.
     func addPerform(
         at deadline: Nanoseconds, _ body: consuming @escaping @Sendable () -> Void
-    ) -> DelayedPerform {
+    ) -> PerformName {
         lock.lock()
         guard !isDead else {
             lock.unlock()
@@ -64,7 +64,7 @@ extension GRunLoop {
 
     /// Cancels a delayed perform. Returns false if its closure was called, is being called, or was cancelled before.
     /// Threads: any.
-    @discardableResult package func removePerform(_ perform: DelayedPerform) -> Bool {
+    @discardableResult package func removePerform(_ perform: PerformName) -> Bool {
         guard !Fork.isChild else { return false }
         lock.lock()
         let occupant =
@@ -87,14 +87,14 @@ extension GRunLoop {
         // Common performs are in slots only while the default mode is the only common mode.
         guard commonModes.count == 1 else { return }
         for name in defaultMode.heap.commonPerforms {
-            let perform = DelayedPerform(mode: defaultMode.number, name: name)
+            let perform = PerformName(mode: defaultMode.number, name: name)
             _ = makeTimerLocked(of: perform, in: defaultMode, .zero, isCommon: true)
         }
     }
 
     /// With the lock held: replaces a perform by a timer of the same deadline, which can be in several modes.
     private func makeTimerLocked(
-        of perform: DelayedPerform, in mode: ModeState, _ tolerance: Duration, isCommon: Bool
+        of perform: PerformName, in mode: ModeState, _ tolerance: Duration, isCommon: Bool
     ) -> Timer {
         let timer = mode.replace(perform.name) { deadline, body in
             let timer = Timer(date: deadline, period: 0, tolerance: tolerance, at: deadline) { [unowned self] _ in

@@ -28,7 +28,7 @@ struct Performing {
 extension GRunLoop {
     /// Calls the closure of a delayed perform, without the lock. From now on the perform cannot be cancelled. Its
     /// target is released after the closure has returned.
-    func callDelayed(_ perform: DelayedPerform, _ call: () -> Void) {
+    func callDelayed(_ perform: PerformName, _ call: () -> Void) {
         let entry = cancellables.isEmpty ? nil : cancellables.remove(perform)
         call()
         withExtendedLifetime(entry) {}

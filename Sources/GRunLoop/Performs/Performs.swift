@@ -100,14 +100,14 @@ extension GRunLoop {
     ///   - names: the modes. With an empty list the closure is never called.
     ///   - target: the object by which, together with `key`, ``cancelPerforms(target:key:)`` finds the closure. It is
     ///     retained until the closure was called or cancelled. It may then be released on the loop's thread, so it must
-    ///     be Sendable; with `isolation:` it can be any object of the actor. If it is nil, only ``cancelPerform(_:)``
-    ///     can cancel the closure.
+    ///     be Sendable; with `isolation:` it can be any object of the actor. If it is nil, only
+    ///     ``DelayedPerform/cancel()`` can cancel the closure.
     ///   - key: see `target`. If it is nil, the closure is found by its target alone.
     ///   - body: the closure to call.
-    /// - Returns: the token for ``cancelPerform(_:)``. It is ignored there if no closure was added: because the list of
-    ///   modes is empty, the call comes from another thread, or the loop's thread has ended.
+    /// - Returns: the token by which the closure can be cancelled: ``DelayedPerform/cancel()``. No closure was added if
+    ///   the list of modes is empty, or if the loop's thread has ended.
     ///
-    /// Threads: the loop's own; a call from another thread is logged and ignored. The corresponding Foundation method
+    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
     /// is `perform(_:with:afterDelay:inModes:)`.
     @discardableResult public func perform(
         after delay: Duration, inModes names: [Mode] = [.default], target: (any AnyObject & Sendable)? = nil,
@@ -125,49 +125,42 @@ extension GRunLoop {
     ///   - delay: how long to wait. Zero and negative mean as soon as the loop runs the default mode, but never inside
     ///     this call. 16 years and more mean 16 years.
     ///   - body: the closure to call. It is released when it was called or cancelled, or when the loop's thread ends.
-    /// - Returns: the token for ``cancelPerform(_:)``.
+    /// - Returns: the token by which the closure can be cancelled: ``DelayedPerform/cancel()``.
     ///
-    /// Threads: the loop's own; a call from another thread is logged and ignored. The corresponding Foundation method
+    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
     /// is `perform(_:with:afterDelay:)`.
     @discardableResult public func perform(
         after delay: Duration, _ body: consuming @escaping @Sendable () -> Void
     ) -> DelayedPerform {
-        guard canPerformLater() else { return .none }
-        return addPerform(at: time.addingSaturating(Nanoseconds(ahead: delay)), body)
+        guard canPerformLater() else { return DelayedPerform(.none, of: self) }
+        return DelayedPerform(addPerform(at: time.addingSaturating(Nanoseconds(ahead: delay)), body), of: self)
     }
 
     func perform(
         after delay: Duration, _ names: [Mode], cancelledBy name: @autoclosure () -> Cancellables.Name?,
         heldBy holder: (any AnyObject & Sendable)?, _ body: @escaping @Sendable () -> Void
     ) -> DelayedPerform {
-        guard canPerformLater() else { return .none }
+        guard canPerformLater() else { return DelayedPerform(.none, of: self) }
         // Before anything is added, because hashing the key calls code of the program.
         let name = name()
         let perform = addPerform(at: time.addingSaturating(Nanoseconds(ahead: delay)), inModes: names, body)
         if perform != .none, let name { cancellables.add(perform, name, heldBy: holder) }
-        return perform
+        return DelayedPerform(perform, of: self)
     }
 
-    @inline(__always) private func canPerformLater() -> Bool {
+    @inline(__always) func canPerformLater() -> Bool {
         !Fork.refuses("perform(after:)") && requireOwnThread("perform(after:)")
     }
 
-    /// Cancels a closure that ``perform(after:_:)``, or another function that takes a delay, has not called yet.
-    ///
-    /// - Parameter perform: the token that the function has returned. The token of another loop is ignored.
-    /// - Returns: true if the closure was cancelled; false if it was called, is being called, or was cancelled before,
-    ///   however long ago that was.
-    ///
-    /// Threads: the loop's own; a call from another thread is logged and ignored. The corresponding GLib function is
-    /// `g_source_remove`.
-    @discardableResult public func cancelPerform(_ perform: DelayedPerform) -> Bool {
-        guard !Fork.refuses("cancelPerform"), requireOwnThread("cancelPerform") else { return false }
+    /// Cancels a closure: see ``DelayedPerform/cancel()``.
+    func cancelPerform(_ perform: PerformName) -> Bool {
+        guard !isDead, requireOwnThread("DelayedPerform.cancel") else { return false }
         let wasThere = removePerform(perform)
         if !cancellables.isEmpty { releaseTarget(of: perform) }
         return wasThere
     }
 
-    @inline(never) private func releaseTarget(of perform: DelayedPerform) {
+    @inline(never) private func releaseTarget(of perform: PerformName) {
         _ = cancellables.remove(perform)
     }
 
@@ -183,7 +176,7 @@ extension GRunLoop {
     ///   - key: see `target`. If it is nil, the closure is found by its target alone.
     ///   - body: the closure to call.
     ///
-    /// Threads: the loop's own; a call from another thread is logged and ignored. The corresponding Foundation method
+    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
     /// is `RunLoop.perform(_:target:argument:order:modes:)`.
     public func perform(
         order: Int, inModes names: [Mode], target: (any AnyObject & Sendable)? = nil,
@@ -220,7 +213,7 @@ extension GRunLoop {
     ///   - target: the target of the closures to cancel.
     ///   - key: if it is nil, all closures of the target are cancelled; otherwise only those that have an equal key.
     ///
-    /// Threads: the loop's own; a call from another thread is logged and ignored. The corresponding Foundation methods
+    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation methods
     /// are `cancelPreviousPerformRequests(withTarget:selector:object:)` and
     /// `RunLoop.cancelPerformSelectors(withTarget:)`.
     public func cancelPerforms(target: AnyObject, key: (any Hashable & Sendable)? = nil) {

@@ -34,7 +34,7 @@ final class PortChannel: PortMessageQueue {
 
     func close() -> [GRunLoop.PortMessage] {
         var rest: [GRunLoop.PortMessage] = []
-        core.close { first, count in
+        core.invalidate { first, count in
             let messages = first.assumingMemoryBound(to: GRunLoop.PortMessage.self)
             for index in 0..<count { rest.append((messages + index).move()) }
         }

@@ -45,14 +45,32 @@ extension GRunLoop.Port {
     ///
     /// - Parameters:
     ///   - message: the message to send.
-    ///   - limit: until when to wait for room, on the system's clock. With a date that has passed, the thread does not
-    ///     wait.
+    ///   - limit: until when to wait for room, on the system's clock, also in virtual time. With a date that has
+    ///     passed, the thread does not wait.
     /// - Returns: true if the message waits to be delivered; false if the port is full or invalid.
     ///
     /// Threads: any; not from a signal handler. In a task, call ``send(_:)`` instead, which suspends the task. The
     /// corresponding Foundation function is `Port.send(before:msgid:components:from:reserved:)`.
     @available(*, noasync, message: "it blocks the thread; await send(_:)")
     public func send(_ message: consuming GRunLoop.PortMessage, before limit: GRunLoop.Instant) -> Bool {
+        send(message, until: Nanoseconds(saturating: limit))
+    }
+
+    /// Sends a message, and blocks the thread while the port is full, for `timeout` at most. Everything else is as in
+    /// ``send(_:before:)``.
+    ///
+    /// - Parameters:
+    ///   - message: the message to send.
+    ///   - timeout: how long to wait for room. Zero and negative mean not at all.
+    /// - Returns: true if the message waits to be delivered; false if the port is full or invalid.
+    ///
+    /// Threads: any; not from a signal handler. In a task, call ``send(_:)`` instead, which suspends the task.
+    @available(*, noasync, message: "it blocks the thread; await send(_:)")
+    public func send(_ message: consuming GRunLoop.PortMessage, timeout: Duration) -> Bool {
+        send(message, until: Nanoseconds.now().addingSaturating(Nanoseconds(saturating: timeout)))
+    }
+
+    private func send(_ message: consuming GRunLoop.PortMessage, until limit: Nanoseconds) -> Bool {
         guard !Fork.refuses("Port.send") else { return false }
         message.receivePort = nil
         switch inbox.begin() {
@@ -62,7 +80,6 @@ extension GRunLoop.Port {
             return true
         case .closed: return false
         case .full:
-            let limit = Nanoseconds(saturating: limit)
             guard limit > .now(), !isOnItsLoop else { return false }
             return noteSent(inbox.send(message, until: limit))
         }

@@ -12,13 +12,13 @@ extension GRunLoop.SignalSource {
     /// Adding it to another loop ends the process, with a message. The source retains the closure and the actor until
     /// it is invalidated.
     ///
-    /// - Throws: ``GRunLoop/SignalError``.
+    /// - Throws: ``GRunLoop/SystemError``.
     ///
     /// Threads: the actor's. Everything else is as in ``init(_:replacing:handler:)``.
     public convenience init(
         _ signal: Int32, replacing: Bool = false,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.SignalSource, Int) -> Void
-    ) throws(GRunLoop.SignalError) {
+    ) throws(GRunLoop.SystemError) {
         let confined = Confined(.descriptor { source, _ in Self.perform(source, handler) }, of: isolation)
         try self.init(signal, replacing, confined: confined, confined.descriptorHandler)
     }
@@ -29,13 +29,13 @@ extension GRunLoop.SignalSource {
     /// The source can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding it to
     /// another loop ends the process, with a message.
     ///
-    /// - Throws: ``GRunLoop/SignalError``.
+    /// - Throws: ``GRunLoop/SystemError``.
     ///
     /// Threads: any. Everything else is as in ``init(_:replacing:handler:)``.
     public convenience init(
         _ signal: Int32, replacing: Bool = false,
         isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.SignalSource, Int) -> Void
-    ) throws(GRunLoop.SignalError) {
+    ) throws(GRunLoop.SystemError) {
         let confined = Confined { @MainActor source, _ in Self.perform(source, handler) }
         try self.init(signal, replacing, confined: confined, confined.descriptorHandler)
     }

@@ -14,9 +14,9 @@ final class SignalListener: @unchecked Sendable {
     /// The listener in signals.c; nil after ``end()``. Guarded by the lock.
     private var listener: OpaquePointer?
 
-    init(_ signal: Int32, replacing: Bool) throws(GRunLoop.SignalError) {
+    init(_ signal: Int32, replacing: Bool) throws(GRunLoop.SystemError) {
         if Fork.isChild { throw .forked }
-        if GRunLoop.SignalError.isRefused(signal) { throw .refused(signal) }
+        if SignalRefusal.isRefused(signal) { throw .signalRefused(signal) }
         // The program may not have a loop yet, which would have started to watch for fork().
         cgrun_watch_fork()
         let event = cgrun_event_new()

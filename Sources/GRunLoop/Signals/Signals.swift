@@ -9,7 +9,7 @@ extension GRunLoop {
     /// Listening begins when an iterator is made. It ends immediately when the task is cancelled or the iterator is
     /// released, and then the former dispositions are restored. Signals that come while the task or the loop is busy
     /// form one element. The sequence ends when the loop's thread ends.
-    public typealias Signals = ItemSequence<[Int32: Int], SignalError>
+    public typealias Signals = ItemSequence<[Int32: Int], SystemError>
 
     /// Returns a sequence of signals of the process, for `for try await`:
     ///
@@ -36,26 +36,26 @@ extension GRunLoop {
     ) -> Signals {
         Signals {
             let mailbox = Mailbox<[Int32: Int]>(of: self) { $0.merging($1, uniquingKeysWith: +) }
-            let sources = SignalSources { () throws(SignalError) in
+            let sources = SignalSources { () throws(SystemError) in
                 try self.listen(to: signals, replacing: replacing, inModes: names, mailbox)
             }
             mailbox.open(for: sources)
             // Listens from now on and not from the first await, because a signal may come before that. An error is
             // thrown there.
             try? sources.begin()
-            return Signals.Iterator(mailbox) { () throws(SignalError) in try sources.begin() }
+            return Signals.Iterator(mailbox) { () throws(SystemError) in try sources.begin() }
         }
     }
 
     private func listen(
         to signals: Set<Int32>, replacing: Bool, inModes names: [Mode], _ mailbox: Mailbox<[Int32: Int]>
-    ) throws(SignalError) -> [SignalSource] {
+    ) throws(SystemError) -> [SignalSource] {
         var sources: [SignalSource] = []
-        do throws(SignalError) {
+        do throws(SystemError) {
             for signal in signals {
                 let source = try SignalSource(signal, replacing: replacing) { mailbox.send([$0.signal: $1]) }
                 sources.append(source)
-                try add(source, inModes: names)
+                for name in names { try add(source, forMode: name) }
             }
         } catch {
             for source in sources { source.invalidate() }
@@ -64,26 +64,18 @@ extension GRunLoop {
         return sources
     }
 
-    private func add(_ source: SignalSource, inModes names: [Mode]) throws(SignalError) {
-        do throws(DescriptorError) {
-            for name in names { try add(source, forMode: name) }
-        } catch {
-            throw SignalError(error)
-        }
-    }
-
     /// The signal sources of one iterator, which its mailbox invalidates together.
     private final class SignalSources: Invalidatable, @unchecked Sendable {
         private enum State {
             case none, made([SignalSource]), ended
         }
 
-        private let make: @Sendable () throws(SignalError) -> [SignalSource]
+        private let make: @Sendable () throws(SystemError) -> [SignalSource]
         private let lock = Lock.take()
         /// Guarded by the lock.
         private var state = State.none
 
-        init(_ make: @escaping @Sendable () throws(SignalError) -> [SignalSource]) {
+        init(_ make: @escaping @Sendable () throws(SystemError) -> [SignalSource]) {
             self.make = make
         }
 
@@ -93,7 +85,7 @@ extension GRunLoop {
 
         /// Makes the sources and begins to listen, unless that was done already. Two threads must not call it at the
         /// same time.
-        func begin() throws(SignalError) {
+        func begin() throws(SystemError) {
             guard !Fork.isChild, lock.withLock({ if case .none = state { true } else { false } }) else { return }
             let sources = try make()
             let isEnded = lock.withLock {
@@ -110,17 +102,6 @@ extension GRunLoop {
                 return state
             }
             if case .made(let sources) = former { for source in sources { source.invalidate() } }
-        }
-    }
-}
-
-extension GRunLoop.SignalError {
-    /// Converts an error of watching the library's own eventfd: a limit or a sandbox can refuse that.
-    fileprivate init(_ error: GRunLoop.DescriptorError) {
-        switch error {
-        case .forbidden(let call, let errno): self = .forbidden(call: call, errno: errno)
-        case .limitReached(let errno), .system(let errno): self = .limitReached(errno: errno)
-        case .invalid, .notPollable: self = .limitReached(errno: EBADF)
         }
     }
 }

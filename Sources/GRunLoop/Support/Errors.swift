@@ -1,72 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The errors of descriptors and of ended loops, which are thrown, and the reports of misuse, which are logged or end
-// the process.
+// The error of ended loops, which is thrown, and the reports of misuse, which are logged or end the process.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// Why a descriptor cannot be watched. The loop stays usable.
-    ///
-    /// Core Foundation has no such error.
-    public enum DescriptorError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// The number is negative, or no open descriptor has it.
-        case invalid(descriptor: Int32)
-        /// The kernel cannot wait for the descriptor, because it is always ready: it is a regular file, a directory or
-        /// a device such as `/dev/null`.
-        case notPollable(descriptor: Int32)
-        /// The process or the system has no descriptor, watch or memory left (`EMFILE`, `ENFILE`, `ENOSPC`, `ENOMEM`,
-        /// `ENOBUFS`).
-        case limitReached(errno: Int32)
-        /// A sandbox forbids the system call `call`, or the kernel does not have it (`EPERM`, `EACCES`, `ENOSYS`).
-        case forbidden(call: String, errno: Int32)
-        /// Any other error of the kernel.
-        case system(errno: Int32)
-
-        /// What is wrong and what to do, as one sentence.
-        public var description: String {
-            switch self {
-            case .invalid(let descriptor):
-                "descriptor \(descriptor) is not open; add a source while its descriptor is open, and remove the "
-                    + "source before closing it"
-            case .notPollable(let descriptor):
-                "descriptor \(descriptor) cannot be waited for: it is a regular file, a directory or a device as "
-                    + "/dev/null, always ready; read it directly or from a version-0 source"
-            case .limitReached(let errno):
-                "no descriptor is left for the run loop to wait with (\(Self.message(errno))); close some or "
-                    + "raise the limit, and add the source again"
-            case .forbidden(let call, let errno): KernelRefusal.message(call, errno)
-            case .system(let errno):
-                "the kernel refused to watch the descriptor (\(Self.message(errno)))"
-            }
-        }
-
-        /// Makes the error for an error number of `epoll_ctl(2)`. The kernel itself returns `EPERM` for a file that
-        /// cannot be polled.
-        init(errno: Int32, descriptor: Int32) {
-            self =
-                switch errno {
-                case EBADF: .invalid(descriptor: descriptor)
-                case EPERM: .notPollable(descriptor: descriptor)
-                default: .init(errno: errno, of: "epoll_ctl(2)")
-                }
-        }
-
-        /// Makes the error for a call whose error number says nothing about a descriptor.
-        init(errno: Int32, of call: String) {
-            self =
-                switch KernelRefusal(errno) {
-                case .shortage: .limitReached(errno: errno)
-                case .forbidden: .forbidden(call: call, errno: errno)
-                case .other: .system(errno: errno)
-                }
-        }
-
-        private static func message(_ errno: Int32) -> String {
-            String(cString: strerror(errno))
-        }
-    }
-
     /// The loop's thread has ended, so what was asked of the loop can never happen.
     public struct LoopEndedError: Error, Hashable, Sendable, CustomStringConvertible {
         /// Makes the error, for code that ends an operation in a handler of ``GRunLoop/addEndHandler(_:)``.

@@ -32,7 +32,7 @@ enum WatchLoss {
     /// A sandbox forbids `epoll_ctl(2)`, so the kernel still watches what it watched before.
     case forbidden(errno: Int32)
 
-    init(_ error: GRunLoop.DescriptorError) {
+    init(_ error: GRunLoop.SystemError) {
         self = if case .forbidden(_, let errno) = error { .forbidden(errno: errno) } else { .closed }
     }
 }

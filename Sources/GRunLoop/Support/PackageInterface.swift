@@ -4,7 +4,7 @@
 // uses the `@_spi(Oracle)` ones.
 //
 // A product extends the wait of a run by a descriptor (`DescriptorSource`), by a whole context
-// (`add(context:forMode:)`) or by a date (`Timer`). `addEndHandler` tells it of a thread's end.
+// (`Context`) or by a date (`Timer`). `addEndHandler` tells it of a thread's end.
 
 import CGRun
 package import CGRunGLib
@@ -12,7 +12,8 @@ package import CGRunGLib
 // MARK: Checks of a call
 
 extension GRunLoop {
-    /// Returns whether `call`, which is for the loop's own thread only, may go on. If not, the reason is logged.
+    /// Returns whether `call`, which is for the loop's own thread only, may go on: see
+    /// `requireOwnThread`.
     package func isCalledOnOwnThread(by call: StaticString) -> Bool {
         !Fork.refuses(call) && requireOwnThread(call)
     }
@@ -80,11 +81,11 @@ extension GRunLoop {
         try addEndHandler(body).id
     }
 
-    /// Removes an end handler by its number, as ``EndHandler/remove()`` does. Any thread.
+    /// Removes an end handler by its number, as ``EndHandler/cancel()`` does. Any thread.
     package func removeEndHandler(numbered id: UInt64) -> Bool { removeEndHandler(id) }
 
     /// Pushes a mode as ``push(ambientMode:)`` does, and returns its number, which is not 0.
-    package func pushNumbered(ambientMode mode: Mode) throws(DescriptorError) -> UInt32 {
+    package func pushNumbered(ambientMode mode: Mode) throws(SystemError) -> UInt32 {
         try push(ambientMode: mode).id
     }
 
@@ -96,13 +97,21 @@ extension GRunLoop {
         return true
     }
 
-    /// Performs a closure later, as ``perform(after:inModes:target:key:_:)`` does. The target is the user data of a C
-    /// function, and the key is the address of this function.
-    package func perform(
+    /// Performs a closure later, as ``perform(after:inModes:target:key:_:)`` does, and returns its number. The target
+    /// is the user data of a C function, and the key is the address of this function. Returns 0 if no closure was
+    /// added.
+    package func performNumbered(
         after delay: Duration, inModes names: [Mode], data: UInt, function: UInt, _ body: @escaping @Sendable () -> Void
-    ) {
-        _ = perform(
-            after: delay, names, cancelledBy: Cancellables.Name(.data(data), key: function), heldBy: nil, body)
+    ) -> UInt64 {
+        guard canPerformLater() else { return 0 }
+        let perform = addPerform(at: time.addingSaturating(Nanoseconds(ahead: delay)), inModes: names, body)
+        guard perform != .none else { return 0 }
+        return cancellables.add(perform, Cancellables.Name(.data(data), key: function), heldBy: nil)
+    }
+
+    /// Cancels a perform by its number, as ``DelayedPerform/cancel()`` does. The loop's own thread.
+    package func cancelPerform(numbered number: UInt64) -> Bool {
+        cancellables.remove(number)?.perform.map { removePerform($0) } ?? false
     }
 
     /// Performs a closure in a later pass, as ``perform(order:inModes:target:key:_:)`` does. The target is the user

@@ -84,7 +84,7 @@ struct EndHandlers {
 }
 
 extension GRunLoop {
-    /// A closure that ``GRunLoop/addEndHandler(_:)`` has added: use it to remove the closure.
+    /// The token of a closure that ``GRunLoop/addEndHandler(_:)`` has added: ``cancel()`` removes the closure.
     ///
     /// The loop keeps the closure. Releasing this value does not remove the closure.
     public struct EndHandler: Sendable {
@@ -106,7 +106,7 @@ extension GRunLoop {
         ///   false in a forked child.
         ///
         /// Threads: any.
-        @discardableResult public func remove() -> Bool {
+        @discardableResult public func cancel() -> Bool {
             loop.removeEndHandler(id)
         }
     }
@@ -119,7 +119,7 @@ extension GRunLoop {
     /// try await withCheckedThrowingContinuation { continuation in
     ///     let ending = try? loop.addEndHandler { continuation.resume(throwing: GRunLoop.LoopEndedError()) }
     ///     guard let ending else { return continuation.resume(throwing: GRunLoop.LoopEndedError()) }
-    ///     start { result in if ending.remove() { continuation.resume(returning: result) } }
+    ///     start { result in if ending.cancel() { continuation.resume(returning: result) } }
     /// }
     /// ```
     ///

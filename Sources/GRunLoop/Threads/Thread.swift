@@ -18,25 +18,6 @@ extension GRunLoop {
     ///
     /// Threads: any. The corresponding Foundation class is `Thread`, with a run loop run in its main method.
     public final class Thread: Sendable {
-        /// Why a thread could not be started.
-        public enum StartError: Error, Hashable, Sendable, CustomStringConvertible {
-            /// What `pthread_create` returns: `EAGAIN` when the system has no thread left.
-            case noThread(errno: Int32)
-            /// No descriptor is left for the thread's context.
-            case noDescriptor
-            /// This process was forked and did not exec().
-            case forked
-
-            /// What is wrong and what to do, as one sentence.
-            public var description: String {
-                switch self {
-                case .noThread(let errno): "no thread can be started (\(String(cString: strerror(errno))))"
-                case .noDescriptor: "no descriptor is left for the thread's context; close some or raise the limit"
-                case .forked: "\(Fork.reason). \(Fork.remedy)"
-                }
-            }
-        }
-
         /// The name as it was given. The system shows the first 15 bytes of it. Threads: any.
         public let name: String
         /// The thread's loop, which has begun to run. After the thread's end the loop does nothing any more. Threads:
@@ -55,13 +36,13 @@ extension GRunLoop {
         ///   - setUp: called on the thread before its loop runs, to add items. Blocks that it enqueues may run before
         ///     this initialiser returns, and must not wait for the caller. What it makes, and gives to items with the
         ///     isolation that it is called with, belongs to the thread. If it is nil, nothing is called.
-        /// - Throws: ``StartError``, which says what the system has refused.
+        /// - Throws: ``SystemError``, if no thread or descriptor is left, or in a forked child.
         ///
         /// Threads: any. The corresponding Foundation methods are `Thread.init(block:)` and `Thread.start()`, GLib's
         /// function is `g_thread_new`.
         public init(
             name: String = "GRunLoop", stackSize: Int = 0, setUp: (@Sendable (isolated Isolation) -> Void)? = nil
-        ) throws(StartError) {
+        ) throws(SystemError) {
             if Fork.isChild { throw .forked }
             self.name = name
             body = ThreadBody(name: name, setUp: setUp)

@@ -6,7 +6,7 @@ import Glibc
 
 /// The state that a worker thread shares with its owner.
 final class ThreadBody: @unchecked Sendable {
-    typealias Started = Result<(pthread_t, GRunLoop), GRunLoop.Thread.StartError>
+    typealias Started = Result<(pthread_t, GRunLoop), GRunLoop.SystemError>
 
     /// The smallest stack. Swift's runtime builds the metadata of a type on the stack of the thread that first uses the
     /// type.
@@ -59,13 +59,13 @@ final class ThreadBody: @unchecked Sendable {
             }, own.toOpaque())
         guard error == 0 else {
             own.release()
-            return .failure(.noThread(errno: error))
+            return .failure(.init(creatingThread: error))
         }
         isRunning.wait()
         defer { loop = nil }
         guard let loop else {
             reap(handle)
-            return .failure(.noDescriptor)
+            return .failure(.limitReached(errno: EMFILE))
         }
         return .success((handle, loop))
     }
@@ -132,7 +132,7 @@ final class ThreadBody: @unchecked Sendable {
         setUp = nil
         // The start is reported from inside the run, because a stop before the run would be ignored.
         loop.perform { [self] in notifyStarter() }
-        loop.runUntilStopped()
+        loop.run()
         // The loop could not begin to run, because it has nothing to sleep with.
         if !hasBegun { self.loop = nil }
     }

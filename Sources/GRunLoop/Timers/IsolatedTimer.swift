@@ -54,14 +54,14 @@ extension GRunLoop.Timer {
     /// The timer can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time. Adding
     /// it to another loop ends the process, with a message. The timer retains the actor until it is invalidated.
     ///
-    /// Threads: the actor's. Everything else is as in ``init(interval:repeats:tolerance:handler:)``.
+    /// Threads: the actor's. Everything else is as in ``init(interval:repeats:after:tolerance:handler:)``.
     public convenience init(
-        interval: Duration, repeats: Bool, tolerance: Duration = .zero,
+        interval: Duration, repeats: Bool, after delay: Duration? = nil, tolerance: Duration = .zero,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.Timer) -> Void
     ) {
         let confined = Confined(.timer(handler), of: isolation)
         self.init(
-            interval: interval, startingAt: ThreadLoops.time, repeats: repeats, tolerance: tolerance,
+            interval: interval, after: delay, startingAt: ThreadLoops.time, repeats: repeats, tolerance: tolerance,
             home: confined.home, handler: confined.timerHandler)
     }
 
@@ -71,31 +71,32 @@ extension GRunLoop.Timer {
     /// The timer can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding it to
     /// another loop ends the process, with a message.
     ///
-    /// Threads: any. Everything else is as in ``init(interval:repeats:tolerance:handler:)``.
+    /// Threads: any. Everything else is as in ``init(interval:repeats:after:tolerance:handler:)``.
     public convenience init(
-        interval: Duration, repeats: Bool, tolerance: Duration = .zero,
+        interval: Duration, repeats: Bool, after delay: Duration? = nil, tolerance: Duration = .zero,
         isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.Timer) -> Void
     ) {
         let confined = Confined(onMainActor: handler)
         self.init(
-            interval: interval, startingAt: ThreadLoops.time, repeats: repeats, tolerance: tolerance,
+            interval: interval, after: delay, startingAt: ThreadLoops.time, repeats: repeats, tolerance: tolerance,
             home: confined.home, handler: confined.timerHandler)
     }
 
     /// Creates a timer whose closure belongs to the caller's actor, and adds it to the current thread's loop, in the
     /// default mode. For the closure and the actor, see
-    /// ``init(interval:repeats:tolerance:isolation:handler:)-(_,_,_,Actor,_)``.
+    /// ``init(interval:repeats:after:tolerance:isolation:handler:)-(_,_,_,_,Actor,_)``.
     ///
     /// Threads: the actor's. The corresponding Foundation method is
     /// `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
     @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
     @discardableResult
     public static func scheduled(
-        interval: Duration, repeats: Bool, tolerance: Duration = .zero,
+        interval: Duration, repeats: Bool, after delay: Duration? = nil, tolerance: Duration = .zero,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.Timer) -> Void
     ) -> GRunLoop.Timer {
         let timer = GRunLoop.Timer(
-            interval: interval, repeats: repeats, tolerance: tolerance, isolation: isolation, handler: handler)
+            interval: interval, repeats: repeats, after: delay, tolerance: tolerance, isolation: isolation,
+            handler: handler)
         ThreadLoops.current.add(timer, forMode: .default)
         return timer
     }
@@ -108,11 +109,12 @@ extension GRunLoop.Timer {
     @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
     @discardableResult
     public static func scheduled(
-        interval: Duration, repeats: Bool, tolerance: Duration = .zero,
+        interval: Duration, repeats: Bool, after delay: Duration? = nil, tolerance: Duration = .zero,
         isolation: MainActor = .shared, handler: @escaping @MainActor (GRunLoop.Timer) -> Void
     ) -> GRunLoop.Timer {
         let timer = GRunLoop.Timer(
-            interval: interval, repeats: repeats, tolerance: tolerance, isolation: isolation, handler: handler)
+            interval: interval, repeats: repeats, after: delay, tolerance: tolerance, isolation: isolation,
+            handler: handler)
         ThreadLoops.current.add(timer, forMode: .default)
         return timer
     }

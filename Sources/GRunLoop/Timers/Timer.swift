@@ -62,13 +62,15 @@ extension GRunLoop {
             self.handler = Handler(body: handler)
         }
 
-        /// Creates a timer whose first fire date is `interval` from now. The timer is in no loop yet, and can be added
-        /// to any loop.
+        /// Creates a timer whose first fire date is `interval`, or `delay`, from now. The timer is in no loop yet, and
+        /// can be added to any loop.
         ///
         /// - Parameters:
         ///   - interval: the time until the first fire and, in a repeating timer, between two dates. Zero or less means
         ///     0.1 ms in a repeating timer, and now in a one-shot timer. More than 16 years means 16 years.
         ///   - repeats: false makes a one-shot timer.
+        ///   - delay: the time until the first fire, if it differs from `interval`. Zero or less means now. The time is
+        ///     counted on the clock of the calling thread's loop.
         ///   - tolerance: how much later than its date the timer may fire. Negative means none. A repeating timer takes
         ///     at most half its interval.
         ///   - handler: called on the loop's thread; ``fire()`` calls it on the calling thread. It is released when the
@@ -76,23 +78,24 @@ extension GRunLoop {
         ///
         /// Threads: any. The corresponding Foundation initializer is `Timer(timeInterval:repeats:block:)`.
         public convenience init(
-            interval: Duration, repeats: Bool, tolerance: Duration = .zero,
+            interval: Duration, repeats: Bool, after delay: Duration? = nil, tolerance: Duration = .zero,
             handler: @escaping @Sendable (Timer) -> Void
         ) {
             self.init(
-                interval: interval, startingAt: GRunLoop.timeHere, repeats: repeats, tolerance: tolerance,
-                handler: handler)
+                interval: interval, after: delay, startingAt: GRunLoop.timeHere, repeats: repeats,
+                tolerance: tolerance, handler: handler)
         }
 
         /// - Parameter start: the time from which `interval` counts: the current time, or a moment ago.
         convenience init(
-            interval: Duration, startingAt start: Nanoseconds, repeats: Bool = true, tolerance: Duration,
-            home: Home? = nil, handler: @escaping @Sendable (Timer) -> Void
+            interval: Duration, after delay: Duration? = nil, startingAt start: Nanoseconds, repeats: Bool = true,
+            tolerance: Duration, home: Home? = nil, handler: @escaping @Sendable (Timer) -> Void
         ) {
             let wanted = Nanoseconds(saturating: interval)
             let span = repeats && wanted <= 0 ? 100_000 : wanted
+            let first = delay.map { Nanoseconds(saturating: $0) } ?? span
             self.init(
-                date: start.addingSaturating(span), period: repeats ? span : 0, tolerance: tolerance, at: start,
+                date: start.addingSaturating(first), period: repeats ? span : 0, tolerance: tolerance, at: start,
                 home: home, handler: handler)
         }
 
@@ -318,7 +321,7 @@ extension GRunLoop.Timer: CustomStringConvertible {
             (isValidLocked, isFiring, dates.requested, nowLocked, isPerformLocked)
         }
         if isPerform {
-            return GRunLoop.DelayedPerform.text(isFiring: firing, ahead: date.subtractingSaturating(now))
+            return GRunLoop.PerformName.text(isFiring: firing, ahead: date.subtractingSaturating(now))
         }
         let ahead = seconds(date.subtractingSaturating(now))
         let state =

@@ -107,8 +107,9 @@ struct TimerDates {
 extension GRunLoop.Timer {
     /// The timer's next fire date; an invalid timer keeps the last date that it had.
     ///
-    /// Setting the date moves the timer in all its modes. If the date has passed, the timer is due immediately. If it
-    /// is more than 16 years ahead, the timer fires in 16 years, but the property returns the date as it was given.
+    /// Setting the date moves the timer in all its modes; ``schedule(after:)`` sets it to a time from now. If the date
+    /// has passed, the timer is due immediately. If it is more than 16 years ahead, the timer fires in 16 years, but
+    /// the property returns the date as it was given.
     ///
     /// Inside the timer's own closure, the new date replaces the next date of the grid. A one-shot timer cannot be
     /// moved from inside its closure. An invalid timer ignores the new date.
@@ -117,15 +118,28 @@ extension GRunLoop.Timer {
     /// Foundation functions are `CFRunLoopTimerGetNextFireDate` and `CFRunLoopTimerSetNextFireDate`.
     public var fireDate: GRunLoop.Instant {
         get { Fork.refuses("Timer.fireDate") ? GRunLoop.distantFuture : guardian.withLock { dates.requested }.instant }
-        set { move(to: Nanoseconds(saturating: newValue)) }
+        set {
+            let date = Nanoseconds(saturating: newValue)
+            move { _ in date }
+        }
     }
 
-    /// The timer's next fire date; nil once the timer is invalid.
+    /// Moves the timer in all its modes: it fires after `delay`, counted on the clock of its loop. So code that is
+    /// tested in virtual time need not read a clock. Everything else is as when ``fireDate`` is set.
     ///
-    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerGetNextFireDate`, which returns 0 for
-    /// an invalid timer.
-    public var nextFireDate: GRunLoop.Instant? {
-        guard !Fork.refuses("Timer.nextFireDate") else { return nil }
+    /// - Parameter delay: the time until the next fire. Zero and negative mean as soon as the loop runs one of the
+    ///   timer's modes. 16 years and more mean 16 years.
+    ///
+    /// Threads: any. A call on another thread than the loop's own wakes the loop. The corresponding Core Foundation
+    /// function is `CFRunLoopTimerSetNextFireDate`.
+    public func schedule(after delay: Duration) {
+        let span = Nanoseconds(ahead: delay)
+        move { now in now.addingSaturating(span) }
+    }
+
+    /// The timer's next fire date; nil once the timer is invalid. Threads: any.
+    package var validFireDate: GRunLoop.Instant? {
+        guard !Fork.refuses("Timer.fireDate") else { return nil }
         return guardian.withLock { isValidLocked ? dates.requested : nil }?.instant
     }
 
@@ -155,14 +169,16 @@ extension GRunLoop.Timer {
         }
     }
 
-    private func move(to date: Nanoseconds) {
+    /// Moves the timer to a date. `date` is called with the time on the loop's clock, under the lock.
+    private func move(to date: (Nanoseconds) -> Nanoseconds) {
         guard !Fork.refuses("Timer.fireDate") else { return }
         let kick = guardian.withLock { () -> Kick? in
             guard isValidLocked else { return nil }
             // A firing timer takes its next date from the grid, unless its closure sets a date later than the one for
             // which it fires. In virtual time the clock still shows that date, so the earliest new date is 1 ns later.
-            let earliest = isFiring ? nowLocked.addingSaturating(1) : nowLocked
-            var kick = changeLocked { $0.move(to: date, at: earliest) }
+            let now = nowLocked
+            let earliest = isFiring ? now.addingSaturating(1) : now
+            var kick = changeLocked { $0.move(to: date(now), at: earliest) }
             // A date that another thread sets also wakes the loop (item 77).
             if let loop = guardian.loop { kick.merge(loop.wakeUpIfElsewhereLocked()) }
             return kick

@@ -21,7 +21,7 @@ extension GRunLoop {
                 timer._withUnsafeGuaranteedRef { $0.fireLocked(of: self, in: frame) }
             case .perform(let name, let due, let isCommon):
                 let call = Performing(due: due, isCommon: isCommon, in: mode)
-                callDelayedLocked(&body, DelayedPerform(mode: mode.number, name: name), call, in: frame)
+                callDelayedLocked(&body, PerformName(mode: mode.number, name: name), call, in: frame)
             }
             if endItemLocked(frame, of: .timer) { break }
         }
@@ -30,7 +30,7 @@ extension GRunLoop {
 
     /// Calls the closure of a delayed perform without the lock, which is held before and after.
     private func callDelayedLocked(
-        _ body: inout TimerSlots.Body?, _ perform: DelayedPerform, _ call: Performing, in frame: Frame
+        _ body: inout TimerSlots.Body?, _ perform: PerformName, _ call: Performing, in frame: Frame
     ) {
         performing.append(call)
         lock.unlock()

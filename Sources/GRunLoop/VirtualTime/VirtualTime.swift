@@ -34,11 +34,11 @@ extension GRunLoop {
         ///   - mode: the mode to run in.
         ///
         /// Threads: the loop's own.
-        public func advance(by span: Duration, inMode mode: Mode = .default) {
+        public func advance(by span: Duration, mode: Mode = .default) {
             advance(to: clock.now.addingSaturating(max(0, Nanoseconds(saturating: span))), mode)
         }
 
-        /// Moves the clock to a point in time: see ``advance(by:inMode:)``.
+        /// Moves the clock to a point in time: see ``advance(by:mode:)``.
         ///
         /// - Parameters:
         ///   - end: the time at which to stop. If it has passed, the loop serves what is ready now, and the clock does
@@ -46,7 +46,7 @@ extension GRunLoop {
         ///   - mode: the mode to run in.
         ///
         /// Threads: the loop's own.
-        public func advance(to end: Instant, inMode mode: Mode = .default) {
+        public func advance(to end: Instant, mode: Mode = .default) {
             advance(to: Nanoseconds(saturating: end), mode)
         }
 
@@ -57,7 +57,7 @@ extension GRunLoop {
         ///   1 ns before ``GRunLoop/distantFuture``.
         ///
         /// Threads: the loop's own.
-        @discardableResult public func advanceToNextTimer(inMode mode: Mode = .default) -> Bool {
+        @discardableResult public func advanceToNextTimer(mode: Mode = .default) -> Bool {
             guard !Fork.refuses("VirtualTime.advanceToNextTimer") else { return false }
             // Moves to the deadline, not to the fire date. A fire date may be more than 16 years ahead, but its timer
             // fires after 16 years.
@@ -91,7 +91,7 @@ extension GRunLoop {
 
     /// Runs the closure in virtual time, with a new loop as the calling thread's ``current``.
     ///
-    /// Time passes only when the closure calls ``VirtualTime/advance(by:inMode:)``, or runs the loop, whose clock jumps
+    /// Time passes only when the closure calls ``VirtualTime/advance(by:mode:)``, or runs the loop, whose clock jumps
     /// ahead where another loop would sleep. A timer that is an hour away fires without a wait, at its date on the
     /// loop's clock and in its order. The loop is the same as outside of virtual time, but with another clock and
     /// without a host.

@@ -46,7 +46,7 @@ enum Channels {
         }
         loop.run(mode: mode, for: .patience)
         for worker in workers { worker.join() }
-        channel.close()
+        channel.invalidate()
         log.line("threads", "sent \(threads * each) values through a channel with room for \(channel.capacity)")
         log.line(
             "loop", "got \(next.value.reduce(0, +)), \(isInOrder.value ? "each thread's in its order" : "mixed up")")
@@ -55,7 +55,7 @@ enum Channels {
     private static func toItself(_ log: Recorder) {
         let loop = GRunLoop.main
         let channel = GRunLoop.Channel<Int>(capacity: 2)
-        defer { channel.close() }
+        defer { channel.invalidate() }
         let results = Shared<[GRunLoop.SendResult]>([])
         channel.receive(on: loop, inModes: [mode]) { value in
             if value == 1 { results.value = (2...4).map { channel.trySend($0) } }
@@ -80,7 +80,7 @@ enum Channels {
         }
         let worker = WorkerThread {
             for number in 1...10 { _ = channel.trySend(number) }
-            channel.finish()
+            channel.close()
         }
         loop.run(for: .patience)
         worker.join()
@@ -92,7 +92,7 @@ enum Channels {
         let channel = GRunLoop.Channel<Int>(undelivered: { _ in returned.increment() })
         channel.receive(on: loop, inModes: [mode]) { value in
             delivered.increment()
-            if value == 3 { channel.close() }
+            if value == 3 { channel.invalidate() }
         }
         for value in 1...10 { _ = channel.trySend(value) }
         loop.run(mode: mode, for: .zero)

@@ -45,7 +45,7 @@ enum Children {
 
         log.line("await", awaited(loop, start("exit 7")))
         let child = start("exec sleep 3600")
-        let task = Task.detached { try await loop.exit(of: child, inModes: [mode]) }
+        let task = Task.detached { try await loop.waitForExit(of: child, inModes: [mode]) }
         usleep(2000)
         task.cancel()
         let lives = kill(child, 0) == 0
@@ -60,7 +60,7 @@ enum Children {
     private static func awaited(_ loop: GRunLoop, _ child: pid_t) -> String {
         let answer = Shared<String?>(nil)
         Task.detached {
-            do { answer.value = "\(try await loop.exit(of: child, inModes: [mode]))" } catch {
+            do { answer.value = "\(try await loop.waitForExit(of: child, inModes: [mode]))" } catch {
                 answer.value = "\(error)"
             }
         }

@@ -69,7 +69,7 @@ enum EventRelay {
             }
             do {
                 try relay.add(reader, forMode: .default)
-                relay.runUntilStopped()
+                relay.run()
             } catch {
                 log.line("relay", "cannot watch the device: \(error)")
             }

@@ -6,22 +6,22 @@ import Glibc
 
 /// AFNetworking's network thread adds a source that is never signalled, and then runs its loop (item 272). Without the
 /// source the mode is empty, and the run ends immediately (items 203 and 245). Other threads give the thread work with
-/// `performOnThread`. `run()` starts one run after another until its mode is empty, so `stop()` does not end it (item
-/// 209). A thread that must be stoppable checks a flag of its own between two runs. While there is no work, the thread
-/// makes no passes and uses no processor time.
+/// `performOnThread`. `run(until:)` starts one run after another until its mode is empty, so `stop()` does not end it
+/// (item 209). A thread that must be stoppable checks a flag of its own between two runs. While there is no work, the
+/// thread makes no passes and uses no processor time.
 enum KeepAliveThread {
     static let scenario = Scenario(
         "keep-alive-thread", "A thread that a source keeps alive, idle until other threads give it work.",
         expected: """
-            thread   | run() with nothing to wait for returned at once
+            thread   | run(until:) with nothing to wait for returned at once
             thread   | adds a source, runs
             main     | performs on the thread
             thread   | performs 1
             thread   | performs 2
             idle     | 0 wake-ups, under 1 ms of processor time
-            main     | stop() ends only one run of run()'s
+            main     | stop() ends only one run of run(until:)
             thread   | performs 3, removes the source
-            thread   | run() returned
+            thread   | run(until:) returned
             stoppable thread | runs while it is not told to stop
             stoppable thread | performs, is told to stop
             stoppable thread | returned
@@ -38,8 +38,8 @@ enum KeepAliveThread {
         let cpuClock = Shared(clockid_t())
         let thread = LoopThread { loop in
             // The mode is empty, so there is nothing to wait for.
-            loop.run()
-            log.line("thread", "run() with nothing to wait for returned at once")
+            loop.run(until: GRunLoop.distantFuture)
+            log.line("thread", "run(until:) with nothing to wait for returned at once")
 
             loop.add(keepAlive, forMode: .default)
             loop.add(GRunLoop.Observer(activities: .afterWaiting) { _, _ in wakeUps.increment() }, forMode: .default)
@@ -48,8 +48,8 @@ enum KeepAliveThread {
             pthread_getcpuclockid(pthread_self(), &clock)
             cpuClock.value = clock
             log.line("thread", "adds a source, runs")
-            loop.run()
-            log.line("thread", "run() returned")
+            loop.run(until: GRunLoop.distantFuture)
+            log.line("thread", "run(until:) returned")
         }
         let loop = thread.loop
         _ = wait { loop.isWaiting }
@@ -63,7 +63,7 @@ enum KeepAliveThread {
         let before = runs.value
         loop.stop()
         let runsAgain = wait { runs.value > before && loop.isWaiting }
-        log.line("main", "stop() \(runsAgain ? "ends only one run of run()'s" : "has ended run()")")
+        log.line("main", "stop() \(runsAgain ? "ends only one run of run(until:)" : "has ended run(until:)")")
         try loop.performAndWait {
             log.line("thread", "performs 3, removes the source")
             loop.remove(keepAlive, forMode: .default)

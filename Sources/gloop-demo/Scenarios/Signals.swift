@@ -60,7 +60,7 @@ enum Signals {
         signal(SIGHUP) { _ in }
         defer { signal(SIGHUP, SIG_DFL) }
         let theirs = action(of: SIGHUP)
-        do { _ = try GRunLoop.SignalSource(SIGHUP) { _, _ in } } catch .handled {
+        do { _ = try GRunLoop.SignalSource(SIGHUP) { _, _ in } } catch .signalHandled {
             log.line("SIGHUP", "refused: somebody handles it")
         }
         let source = try GRunLoop.SignalSource(SIGHUP, replacing: true) { source, _ in

@@ -52,7 +52,7 @@ enum Stall {
         loop.run(for: .milliseconds(600))
         for timer in [frame] + all.map(\.0) { timer.invalidate() }
         worker.end()
-        monitor.end()
+        monitor.stop()
         log.line("main", "frames in the tracking mode: \(tracked.value > 0 ? "yes" : "no")")
         log.line("main", "the worker has answered: \(worker.answers.value > 0 ? "yes" : "no")")
     }

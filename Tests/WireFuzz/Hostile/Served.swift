@@ -60,5 +60,5 @@ func serve(_ name: String) throws {
     let port = try GRunLoop.MessagePort(name) { handler.handle($0) }
     try GRunLoop.current.add(port, forMode: .default)
     say("ready")
-    GRunLoop.current.runUntilStopped()
+    GRunLoop.current.run()
 }

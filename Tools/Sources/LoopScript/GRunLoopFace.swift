@@ -148,7 +148,9 @@ public final class GRunLoopFace: LoopFace {
         timers[timer].fireDate = GRunLoopFace.instant(date)
     }
 
-    public func date(ofTimer timer: Int) -> Int64? { timers[timer].nextFireDate.map(GRunLoopFace.monotonic) }
+    public func date(ofTimer timer: Int) -> Int64? {
+        timers[timer].isValid ? GRunLoopFace.monotonic(timers[timer].fireDate) : nil
+    }
 
     public func nextFireDate(in mode: ModeName) -> Int64? {
         loop?.nextFireDate(forMode: GRunLoopFace.mode(mode)).map(GRunLoopFace.monotonic)

@@ -15,7 +15,7 @@ final class GLibWork: Account, @unchecked Sendable {
         for _ in 0..<program.random.number(0...2) {
             let context = TestContext()
             let modes = program.random.pick([[.default], [.common], [program.modes[1]], program.modes])
-            for mode in modes { loop.add(context: context.pointer, forMode: mode) }
+            for mode in modes { loop.add(GRunLoop.Context(context.pointer), forMode: mode) }
             contexts.append(context)
         }
     }
@@ -44,7 +44,7 @@ final class GLibWork: Account, @unchecked Sendable {
 
     override func close() {
         for source in sources { source.destroy() }
-        for context in contexts { loop.remove(context: context.pointer, forMode: .common) }
+        for context in contexts { loop.remove(GRunLoop.Context(context.pointer), forMode: .common) }
         (sources, tickets, contexts) = ([], [], [])
     }
 }

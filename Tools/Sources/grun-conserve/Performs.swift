@@ -30,8 +30,8 @@ final class Performs: Account, @unchecked Sendable {
         // Before the call: the closure is released in it.
         let wasOpen = !entry.ticket.isCalled && !entry.ticket.isCancelled
         if wasOpen { entry.ticket.cancel() }
-        if loop.cancelPerform(entry.perform) != wasOpen {
-            Findings.add("cancelPerform returned \(!wasOpen) for a perform that was \(wasOpen ? "" : "not ")waiting")
+        if entry.perform.cancel() != wasOpen {
+            Findings.add("cancel() returned \(!wasOpen) for a perform that was \(wasOpen ? "" : "not ")waiting")
         }
     }
 

@@ -76,7 +76,7 @@ final class Channels: Queues, @unchecked Sendable {
 
     override func close() {
         super.close()
-        for channel in channels { channel.close() }
+        for channel in channels { channel.invalidate() }
         channels = []
     }
 }

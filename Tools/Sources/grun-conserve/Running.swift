@@ -67,7 +67,7 @@ extension Program {
     /// One way to drive the loop for a moment.
     private func turn(_ mode: GRunLoop.Mode) {
         if let virtualTime, random.chance(75) {
-            return virtualTime.advance(by: .microseconds(random.number(0...2000)), inMode: mode)
+            return virtualTime.advance(by: .microseconds(random.number(0...2000)), mode: mode)
         }
         if isHosted, random.chance(8) { detachForMoment() }
         if isHosted, mode == .default, random.chance(75) {

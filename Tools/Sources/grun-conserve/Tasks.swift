@@ -46,13 +46,13 @@ final class Elements: Queues, @unchecked Sendable {
     }
 
     override func leave() {
-        channel?.finish()
         channel?.close()
+        channel?.invalidate()
     }
 
     override func close() {
         super.close()
-        channel?.close()
+        channel?.invalidate()
         channel = nil
     }
 }

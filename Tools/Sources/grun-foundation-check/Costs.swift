@@ -113,7 +113,7 @@ enum Costs {
             while !runner.isOver.load(ordering: .relaxed) {
                 _ = GRunLoop.current.run(mode: .default, for: .seconds(1))
             }
-            serving.end()
+            serving.cancel()
         }
         let alone = Runner { runner in
             runner.ready.signal()

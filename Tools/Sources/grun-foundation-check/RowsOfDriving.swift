@@ -227,13 +227,13 @@ extension Rows {
             nonisolated(unsafe) var (serving, ticks) = (try? GRunLoop.current.serve(.current), 0)
             let far = farTimer(in: .default)
             let timer = GRunLoop.Timer(interval: .milliseconds(20), repeats: false) { _ in
-                serving?.end()
+                serving?.cancel()
                 serving = try? GRunLoop.current.serve(.current)
             }
             GRunLoop.current.add(timer, forMode: .default)
             for step in 1...10 { inGLib(of: context, after: UInt32(20 + 10 * step)) { ticks += 1 } }
             let result = run(.default, for: 0.2)
-            serving?.end()
+            serving?.cancel()
             far.invalidate()
             return result == .timedOut ? ticks : -1
         }
@@ -248,7 +248,7 @@ extension Rows {
             inGLib(of: context, after: 20) {
                 let end = milliseconds() + 60
                 while milliseconds() < end {}
-                serving.end()
+                serving.cancel()
             }
             let first = run(.default, for: 0.05)
             far.invalidate()

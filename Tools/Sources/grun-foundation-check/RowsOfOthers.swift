@@ -16,7 +16,7 @@ extension Rows {
         Row(name: "url-session", check: urlSession), Row(name: "file-descriptor", check: fileDescriptor),
         Row(name: "worker", check: worker), Row(name: "worker-forms", check: workerForms),
         Row(name: "worker-empty-mode", check: emptyMode),
-        Row(name: "refusals", check: refusals), Row(name: "again", check: again), Row(name: "storm", check: storm),
+        Row(name: "again", check: again), Row(name: "storm", check: storm),
     ]
 
     // MARK: Core Foundation's own items
@@ -162,7 +162,7 @@ extension Rows {
             let source = GRunLoop.Source {}
             loop.add(source, forMode: .common)
             while !isOver.load(ordering: .relaxed) { loop.run(mode: .default, for: .milliseconds(100)) }
-            serving.end()
+            serving.cancel()
             ended.signal()
         }.start()
         guard ready.wait(timeout: .now() + 5) == .success, let target = runLoop.withLock({ $0 }) else {
@@ -189,19 +189,12 @@ extension Rows {
             guard ended.wait(timeout: .now() + 5) == .success else {
                 return Outcome(false, "round \(round) did not end")
             }
-            if round % 3 == 1 { left.withLock { $0 }?.end() }
+            if round % 3 == 1 { left.withLock { $0 }?.cancel() }
             usleep(2000)
         }
         usleep(200_000)
         let after = descriptorCount()
         return Outcome(after <= before + 3, "50 threads, descriptors \(before) and then \(after)")
-    }
-
-    static func refusals() -> Outcome {
-        var said: [String] = []
-        do { _ = try GRunLoop.main.serve(RunLoop.main) } catch { said.append("\(error == .wrongThread)") }
-        do { _ = try GRunLoop.current.serve(RunLoop.main) } catch { said.append("\(error == .wrongThread)") }
-        return Outcome(said == ["true", "true"], "on a wrong thread, with a foreign loop")
     }
 
     // MARK: Again and again
@@ -216,8 +209,8 @@ extension Rows {
                 func round() {
                     guard let serving = try? GRunLoop.current.serve(RunLoop.current) else { return }
                     guard let second = try? GRunLoop.current.serve(RunLoop.current) else { return }
-                    serving.end()
-                    serving.end()
+                    serving.cancel()
+                    serving.cancel()
                     precondition(second.isServing)
                 }
                 round()

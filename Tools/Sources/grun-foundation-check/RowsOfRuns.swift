@@ -352,9 +352,9 @@ extension Rows {
             nonisolated(unsafe) let (runLoop, loop) = (RunLoop.current, CFRunLoopGetCurrent())
             let start = milliseconds()
             if elsewhere {
-                DispatchQueue.global().asyncAfter(deadline: .now() + 0.05) { serving.end() }
+                DispatchQueue.global().asyncAfter(deadline: .now() + 0.05) { serving.cancel() }
             } else {
-                inGLib(of: context, after: 50) { serving.end() }
+                inGLib(of: context, after: 50) { serving.cancel() }
             }
             DispatchQueue.global().asyncAfter(deadline: .now() + 0.1) {
                 runLoop.perform { times.block = milliseconds() - start }
@@ -391,7 +391,7 @@ extension Rows {
                 do {
                     let serving = try GRunLoop.current.serve(.current)
                     inner = serving.isServing ? "" : "a token that does not serve"
-                    serving.end()
+                    serving.cancel()
                 } catch { inner = "inside: \(error)" }
             }
             do {
@@ -401,7 +401,7 @@ extension Rows {
                 nonisolated(unsafe) var arrived = false
                 RunLoop.current.perform { arrived = true }
                 GRunLoop.current.run(for: .milliseconds(50))
-                serving.end()
+                serving.cancel()
                 return !arrived ? "a block was lost" : serving.isServing ? "served still" : ""
             } catch { return "\(error)" }
         }
@@ -430,7 +430,7 @@ extension Rows {
             guard ticks > 0, result == .handledSource else { return "GLib \(ticks), it ended by \(result.rawValue)" }
             guard !isAfter else { return "in the run, not after it" }
             GRunLoop.current.run(for: .milliseconds(50))
-            serving?.end()
+            serving?.cancel()
             far.invalidate()
             return isAfter ? "" : "what was queued at its exit was lost"
         }
@@ -455,7 +455,7 @@ extension Rows {
             guard ticks == 1, blocks == 1 else { return "GLib \(ticks), a block \(blocks) of 1" }
             RunLoop.current.perform { blocks += 1 }
             GRunLoop.current.run(for: .milliseconds(50))
-            serving?.end()
+            serving?.cancel()
             far.invalidate()
             return blocks == 2 ? "" : "a block after it was lost"
         }

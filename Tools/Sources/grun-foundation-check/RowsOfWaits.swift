@@ -31,7 +31,7 @@ extension Rows {
             found.withLock { $0 = (empty, filled) }
             far.invalidate()
             ours.invalidate()
-            serving.end()
+            serving.cancel()
             ended.signal()
         }.start()
         guard ended.wait(timeout: .now() + 10) == .success else { return .fails("it did not end") }

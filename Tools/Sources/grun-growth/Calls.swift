@@ -58,7 +58,7 @@ enum Calls {
         Kind(name: "perform", count: 4000) { trial in
             var made: [GRunLoop.DelayedPerform] = []
             try trial.eachAsMade("add") { made.append(trial.loop.perform(after: .seconds(1000 + $0)) {}) }
-            try trial.each("cancel") { _ = trial.loop.cancelPerform(made[$0]) }
+            try trial.each("cancel") { _ = made[$0].cancel() }
             let tally = Tally()
             for _ in 0..<trial.count { trial.loop.perform(after: .zero) { tally.count += 1 } }
             try trial.all("run") { try trial.runUntilAll(tally) }
@@ -69,7 +69,7 @@ enum Calls {
             try trial.eachAsMade("add") {
                 made.append(trial.loop.perform(after: .seconds(1000), inModes: [modes[$0]]) {})
             }
-            try trial.each("cancel") { _ = trial.loop.cancelPerform(made[$0]) }
+            try trial.each("cancel") { _ = made[$0].cancel() }
         },
         Kind(name: "common perform", count: 2000) { trial in
             for number in 0..<4 { try trial.loop.addCommonMode(GRunLoop.Mode("common \(number)")) }
@@ -77,13 +77,13 @@ enum Calls {
             try trial.eachAsMade("add") { _ in
                 made.append(trial.loop.perform(after: .seconds(1000), inModes: [.common]) {})
             }
-            try trial.each("cancel") { _ = trial.loop.cancelPerform(made[$0]) }
+            try trial.each("cancel") { _ = made[$0].cancel() }
         },
         Kind(name: "modes of a perform", count: 1000, orders: [.inOrder]) { trial in
             let modes = modes(trial)
             var made = [GRunLoop.DelayedPerform]()
             trial.all("add") { made = [trial.loop.perform(after: .seconds(1000), inModes: modes) {}] }
-            trial.all("cancel") { _ = trial.loop.cancelPerform(made[0]) }
+            trial.all("cancel") { _ = made[0].cancel() }
         },
         Kind(name: "perform on the thread", count: 4000, orders: [.inOrder]) { trial in
             let tally = Tally()
@@ -118,7 +118,7 @@ enum Calls {
             for key in 0..<trial.count {
                 made.append(trial.loop.perform(after: .seconds(1000), target: target, key: key) {})
             }
-            try trial.each("cancel one") { _ = trial.loop.cancelPerform(made[$0]) }
+            try trial.each("cancel one") { _ = made[$0].cancel() }
             for key in 0..<trial.count { trial.loop.perform(after: .seconds(1000), target: target, key: key) {} }
             trial.all("cancel all") { trial.loop.cancelPerforms(target: target) }
         },
@@ -166,7 +166,7 @@ enum Calls {
             try trial.each("enqueue") { _ in queue.enqueue {} }
             trial.all("remove") { queue.removeAll() }
             for _ in 0..<trial.count { queue.enqueue { trial.noteCall(tally) } }
-            trial.all("run") { trial.runUntilStopped() }
+            trial.all("run") { trial.run() }
         },
         Kind(name: "idle queue with work", count: 4000) { trial in
             let tally = Tally()
@@ -175,7 +175,7 @@ enum Calls {
             try trial.each("enqueue") { queues[$0].enqueue {} }
             try trial.each("remove") { queues[$0].removeAll() }
             for queue in queues { queue.enqueue { trial.noteCall(tally) } }
-            trial.all("run") { trial.runUntilStopped() }
+            trial.all("run") { trial.run() }
         },
         Kind(name: "message of a port", count: 4000, orders: [.inOrder]) { trial in
             let tally = Tally()
@@ -224,7 +224,7 @@ enum Calls {
             }
             for source in sources { try trial.loop.add(source, forMode: .default) }
             try trial.each("kill") { kill(children[$0], SIGKILL) }
-            trial.all("run") { trial.runUntilStopped() }
+            trial.all("run") { trial.run() }
         },
     ]
 }

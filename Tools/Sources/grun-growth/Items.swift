@@ -5,45 +5,7 @@ import GRunLoop
 import Glibc
 import TestSupport
 
-/// What can be in a mode.
-protocol Item {
-    func join(_ loop: GRunLoop, _ mode: GRunLoop.Mode) throws
-    func leave(_ loop: GRunLoop, _ mode: GRunLoop.Mode)
-    func isIn(_ loop: GRunLoop, _ mode: GRunLoop.Mode) -> Bool
-    func invalidate()
-}
-
-extension GRunLoop.Source: Item {
-    func join(_ loop: GRunLoop, _ mode: GRunLoop.Mode) { loop.add(self, forMode: mode) }
-    func leave(_ loop: GRunLoop, _ mode: GRunLoop.Mode) { loop.remove(self, forMode: mode) }
-    func isIn(_ loop: GRunLoop, _ mode: GRunLoop.Mode) -> Bool { loop.contains(self, forMode: mode) }
-}
-
-extension GRunLoop.Timer: Item {
-    func join(_ loop: GRunLoop, _ mode: GRunLoop.Mode) { loop.add(self, forMode: mode) }
-    func leave(_ loop: GRunLoop, _ mode: GRunLoop.Mode) { loop.remove(self, forMode: mode) }
-    func isIn(_ loop: GRunLoop, _ mode: GRunLoop.Mode) -> Bool { loop.contains(self, forMode: mode) }
-}
-
-extension GRunLoop.Observer: Item {
-    func join(_ loop: GRunLoop, _ mode: GRunLoop.Mode) { loop.add(self, forMode: mode) }
-    func leave(_ loop: GRunLoop, _ mode: GRunLoop.Mode) { loop.remove(self, forMode: mode) }
-    func isIn(_ loop: GRunLoop, _ mode: GRunLoop.Mode) -> Bool { loop.contains(self, forMode: mode) }
-}
-
-extension GRunLoop.IdleQueue: Item {
-    func join(_ loop: GRunLoop, _ mode: GRunLoop.Mode) { loop.add(self, forMode: mode) }
-    func leave(_ loop: GRunLoop, _ mode: GRunLoop.Mode) { loop.remove(self, forMode: mode) }
-    func isIn(_ loop: GRunLoop, _ mode: GRunLoop.Mode) -> Bool { loop.contains(self, forMode: mode) }
-}
-
-extension GRunLoop.Port: Item {
-    func join(_ loop: GRunLoop, _ mode: GRunLoop.Mode) { loop.add(self, forMode: mode) }
-    func leave(_ loop: GRunLoop, _ mode: GRunLoop.Mode) { loop.remove(self, forMode: mode) }
-    func isIn(_ loop: GRunLoop, _ mode: GRunLoop.Mode) -> Bool { loop.contains(self, forMode: mode) }
-}
-
-extension GRunLoop.DescriptorSource: Item {
+extension GRunLoop.Item {
     func join(_ loop: GRunLoop, _ mode: GRunLoop.Mode) throws { try loop.add(self, forMode: mode) }
     func leave(_ loop: GRunLoop, _ mode: GRunLoop.Mode) { loop.remove(self, forMode: mode) }
     func isIn(_ loop: GRunLoop, _ mode: GRunLoop.Mode) -> Bool { loop.contains(self, forMode: mode) }
@@ -54,7 +16,7 @@ struct ItemKind: Sendable {
     let name: String
     let count: Int
     /// The number says which of them: it is the item's rank, where the kind has one.
-    let make: @Sendable (Int) throws -> any Item
+    let make: @Sendable (Int) throws -> any GRunLoop.Item
 
     static let all = [
         ItemKind(name: "source", count: 4000) { GRunLoop.Source(order: $0) {} },

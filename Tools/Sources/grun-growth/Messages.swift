@@ -15,7 +15,7 @@ enum Messages {
             try trial.each("receive") { channels[$0].receive(on: trial.loop) { _ in tally.count += 1 } }
             try trial.each("send") { _ = channels[$0].trySend($0) }
             try trial.all("run") { try trial.runUntilAll(tally) }
-            try trial.each("close") { channels[$0].close() }
+            try trial.each("close") { channels[$0].invalidate() }
         },
         Kind(name: "element of a channel", count: 4000, orders: [.inOrder]) { trial in
             let tally = Tally()
@@ -24,7 +24,7 @@ enum Messages {
             try trial.each("send") { _ = channel.trySend($0) }
             try trial.all("run") { try trial.runUntilAll(tally) }
             for number in 0..<trial.count { _ = channel.trySend(number) }
-            trial.all("close") { channel.close() }
+            trial.all("close") { channel.invalidate() }
         },
         Kind(name: "sender that waits", count: 1000) { trial in
             let channel = GRunLoop.Channel<Int>(capacity: 1)
@@ -91,7 +91,7 @@ enum Messages {
             let queue = GRunLoop.NotificationQueue<Int, Void>(on: trial.loop)
             let observation = queue.observe { _ in trial.noteCall(tally) }
             try trial.each("enqueue") { queue.enqueue(.init(name: $0), style: .whenIdle) }
-            trial.all("post") { trial.runUntilStopped() }
+            trial.all("post") { trial.run() }
             observation.cancel()
         },
         Kind(name: "notification a mode", count: 1000) { trial in

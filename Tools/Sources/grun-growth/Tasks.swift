@@ -69,7 +69,7 @@ enum Others {
         Kind(name: "end handler", count: 4000) { trial in
             var handlers: [GRunLoop.EndHandler] = []
             try trial.eachAsMade("add") { _ in handlers.append(try trial.loop.addEndHandler {}) }
-            try trial.each("remove") { handlers[$0].remove() }
+            try trial.each("cancel") { handlers[$0].cancel() }
         },
         Kind(name: "label", count: 4000) { trial in
             let sources = trial.make { _ in GRunLoop.Source {} }
@@ -93,15 +93,15 @@ enum Others {
     private static let contexts = [
         Kind(name: "context", count: 100) { trial in
             let contexts = trial.make { _ in TestContext() }
-            try trial.each("add") { trial.loop.add(context: contexts[$0].pointer, forMode: .default) }
+            try trial.each("add") { trial.loop.add(GRunLoop.Context(contexts[$0].pointer), forMode: .default) }
             _ = trial.loop.run(mode: .default, for: .zero)
-            try trial.each("remove") { trial.loop.remove(context: contexts[$0].pointer, forMode: .default) }
+            try trial.each("remove") { trial.loop.remove(GRunLoop.Context(contexts[$0].pointer), forMode: .default) }
         },
         Kind(name: "modes of a context", count: 500) { trial in
             let context = TestContext()
             let modes = trial.make { GRunLoop.Mode("mode \($0)") }
-            try trial.each("add") { trial.loop.add(context: context.pointer, forMode: modes[$0]) }
-            try trial.each("remove") { trial.loop.remove(context: context.pointer, forMode: modes[$0]) }
+            try trial.each("add") { trial.loop.add(GRunLoop.Context(context.pointer), forMode: modes[$0]) }
+            try trial.each("remove") { trial.loop.remove(GRunLoop.Context(context.pointer), forMode: modes[$0]) }
         },
     ]
 

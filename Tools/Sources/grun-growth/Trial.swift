@@ -127,7 +127,7 @@ extension Trial {
     }
 
     /// Runs the default mode until ``noteCall(_:)`` has ended that.
-    func runUntilStopped() {
+    func run() {
         if loop.run(mode: .default, for: .seconds(60)) != .stopped { fatalError("not every thing was called") }
     }
 

@@ -29,7 +29,7 @@ final class ServedCFFace: CFFace {
 
     override func end() {
         super.end()
-        serving?.end()
+        serving?.cancel()
         serving = nil
     }
 }

@@ -28,7 +28,7 @@ extension Probe {
             }
             account.check(spins ? "spinTooLong" : "sleepTooLong", isOnTop: spins)
         }
-        monitor.end()
+        monitor.stop()
         account.report(count)
     }
 

@@ -31,8 +31,8 @@ typedef void (*GRunChannelFunc) (gpointer message,
  * receiver until grun_channel_receive() is called. Messages can be sent already, and wait. A burst of messages wakes
  * the loop once. Messages that the loop has taken for delivery do not count towards @capacity.
  *
- * The function @undelivered is called on the thread that closes the channel or releases its last reference, or on the
- * ending thread of the loop. If the loop is delivering a message at that time, @undelivered is called on the loop's
+ * The function @undelivered is called on the thread that invalidates the channel or releases its last reference, or on
+ * the ending thread of the loop. If the loop is delivering a message at that time, @undelivered is called on the loop's
  * thread instead, after the receiving function has returned.
  *
  * Threads: any. The corresponding GLib function is `g_async_queue_new_full`.
@@ -61,7 +61,7 @@ GRunChannel *grun_channel_ref (GRunChannel *channel);
  * @channel: (transfer full): a channel
  *
  * Releases a reference. If it was the last one, the pointer must not be used any more. A channel that is in a mode is
- * then finished, as by grun_channel_finish(). A channel that is in no mode is closed.
+ * then closed, as by grun_channel_close(). A channel that is in no mode is invalidated.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
@@ -79,7 +79,7 @@ void grun_channel_unref (GRunChannel *channel);
  *   has a receiver already
  *
  * Calls a function with each message. A channel has one receiver, which is never replaced: a second one is refused with
- * a g_critical(). If the loop has ended, the channel is closed immediately.
+ * a g_critical(). If the loop has ended, the channel is invalidated immediately.
  *
  * In a pass the channel is a version-0 source. A pass delivers the messages that wait when the channel's turn comes.
  * After the loop's time slice, other ready work has its turn, and a later pass delivers the rest. If @func runs the
@@ -112,7 +112,7 @@ GRunSendResult grun_channel_send (GRunChannel *channel,
                                   gpointer message);
 
 /**
- * grun_channel_finish:
+ * grun_channel_close:
  * @channel: a channel
  *
  * Ends the channel after its messages are delivered. The channel accepts no more messages. Once the accepted messages
@@ -121,10 +121,10 @@ GRunSendResult grun_channel_send (GRunChannel *channel,
  * Threads: any. There is no corresponding Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
-void grun_channel_finish (GRunChannel *channel);
+void grun_channel_close (GRunChannel *channel);
 
 /**
- * grun_channel_close:
+ * grun_channel_invalidate:
  * @channel: a channel
  *
  * Ends the channel immediately: it accepts and delivers no more messages. Accepted messages that were not delivered are
@@ -133,15 +133,18 @@ void grun_channel_finish (GRunChannel *channel);
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
  */
 GRUN_AVAILABLE_IN_1_0
-void grun_channel_close (GRunChannel *channel);
+void grun_channel_invalidate (GRunChannel *channel);
 
 /**
  * grun_channel_is_open:
  * @channel: a channel
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
+ * Returns whether the channel accepts messages. The result may be %FALSE while the loop still delivers the last
+ * messages.
  *
- * Returns: %TRUE if the channel accepts messages; %FALSE once it was finished or closed, or its loop has ended
+ * Threads: any. There is no corresponding Core Foundation function.
+ *
+ * Returns: %TRUE if the channel accepts messages; %FALSE once it was closed or invalidated, or its loop has ended
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_channel_is_open (GRunChannel *channel);
@@ -153,7 +156,7 @@ gboolean grun_channel_is_open (GRunChannel *channel);
  *
  * Sets a label for people who read grun_loop_to_string() or a trace. Any text is a label, even the empty text. The text
  * is copied. It is shown on one line, 120 characters of it at most. You can set the label at any time, also after the
- * channel is closed. A channel without a label costs nothing.
+ * channel is invalid. A channel without a label costs nothing.
  *
  * Threads: any. The corresponding GLib function is g_source_set_name().
  */
@@ -165,8 +168,10 @@ void grun_channel_set_label (GRunChannel *channel,
  * grun_channel_copy_label:
  * @channel: a channel
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(). That function returns no copy. This one does,
- * because another thread may change the label meanwhile.
+ * Returns a copy of the channel's label, because another thread may change the label meanwhile. The label stays
+ * after the channel has ended.
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
  *
  * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the channel has no label. Free it with
  *   g_free().
@@ -178,6 +183,8 @@ char *grun_channel_copy_label (GRunChannel *channel);
  * grun_channel_get_capacity:
  * @channel: a channel
  *
+ * Returns the capacity that was passed to grun_channel_new(). If that number was zero or negative, the result is 1.
+ *
  * Threads: any.
  *
  * Returns: the number of messages that may wait, at least one
@@ -188,6 +195,9 @@ gint64 grun_channel_get_capacity (GRunChannel *channel);
 /**
  * grun_channel_get_count:
  * @channel: a channel
+ *
+ * Returns how many messages wait in the channel. Messages that the loop has taken for delivery do not count. The number
+ * may change at any time, because other threads may send messages.
  *
  * Threads: any. The corresponding GLib function is `g_async_queue_length`.
  *

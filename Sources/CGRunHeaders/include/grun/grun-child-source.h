@@ -96,6 +96,8 @@ void grun_child_source_unref (GRunChildSource *source);
  * grun_child_source_get_pid:
  * @source: a child source
  *
+ * Returns the process id of the child that the source waits for. An invalid source keeps this number.
+ *
  * Threads: any. There is no corresponding Core Foundation function.
  *
  * Returns: the child's process id. After the child was reaped, another process may have this number.
@@ -118,6 +120,8 @@ void grun_child_source_invalidate (GRunChildSource *source);
 /**
  * grun_child_source_is_valid:
  * @source: a child source
+ *
+ * Returns whether the source is valid. When the source's function is called, the source is invalid already.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
  *
@@ -145,8 +149,10 @@ void grun_child_source_set_label (GRunChildSource *source,
  * grun_child_source_copy_label:
  * @source: a child source
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(). That function returns no copy. This one does,
- * because another thread may change the label meanwhile.
+ * Returns a copy of the source's label, because another thread may change the label meanwhile. An invalid source keeps
+ * its label.
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
  *
  * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the source has no label. Free it with
  *   g_free().
@@ -157,6 +163,8 @@ char *grun_child_source_copy_label (GRunChildSource *source);
 /**
  * grun_child_source_to_string:
  * @source: a child source
+ *
+ * Describes the source for people, for example in a log. An invalid source can be described, too.
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *

@@ -42,7 +42,8 @@ GMainContext *grun_loop_get_home_context (GRunLoop *loop);
  * Adds a context to a mode, or to all common modes, so that the loop serves the context there. The loop takes a
  * reference. The context keeps the mode from being finished. Adding a context again does nothing.
  *
- * Adding the loop's home context does nothing either. The home context does not keep a mode from being finished.
+ * Adding the loop's home context does not change what a mode serves. The home context does not keep a mode from being
+ * finished.
  *
  * A context that another thread owns is left out, and the next pass tries it again. A loop that sleeps does not notice
  * that the other thread has released the context: call grun_loop_wake_up() then.
@@ -76,6 +77,9 @@ void grun_loop_remove_context (GRunLoop *loop,
  * @context: a context
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
+ * Returns whether a context was added to a mode with grun_loop_add_context(). The context that the loop has made for a
+ * private mode does not count.
+ *
  * Threads: any. There is no corresponding Core Foundation function.
  *
  * Returns: whether the context was added to the mode; the home context is not added, so it does not count; for
@@ -93,7 +97,7 @@ gboolean grun_loop_contains_context (GRunLoop *loop,
  *
  * Lists the contexts that a mode serves. A common mode serves the home context, and a private mode its own context once
  * it has run. The contexts that were added follow. For %GRUN_MODE_COMMON, the result is the contexts that were added to
- * %GRUN_MODE_COMMON itself.
+ * %GRUN_MODE_COMMON itself. For any other mode that grun_loop_copy_all_modes() does not return, the array is empty.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *

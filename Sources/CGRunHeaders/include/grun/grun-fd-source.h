@@ -94,6 +94,9 @@ void grun_fd_source_unref (GRunFdSource *source);
  * grun_fd_source_get_fd:
  * @source: a descriptor source
  *
+ * Returns the descriptor that was passed to grun_fd_source_new(). An invalid source keeps this number, which may belong
+ * to another file by then.
+ *
  * Threads: any. The corresponding Core Foundation function is `CFFileDescriptorGetNativeDescriptor`.
  *
  * Returns: the descriptor that the source watches
@@ -104,6 +107,10 @@ gint grun_fd_source_get_fd (GRunFdSource *source);
 /**
  * grun_fd_source_get_condition:
  * @source: a descriptor source
+ *
+ * Returns the conditions that grun_fd_source_new() or grun_fd_source_set_condition() has set. %G_IO_HUP and %G_IO_ERR
+ * are always reported, but the result contains them only if they were set. Bits that no source can wait for, such as
+ * %G_IO_NVAL, are left out.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
@@ -126,9 +133,6 @@ GIOCondition grun_fd_source_get_condition (GRunFdSource *source);
  * is reported in every pass until the source is removed.
  *
  * A change costs one system call for each mode that the source is in, and none if the conditions stay the same.
- *
- * A #GRunSignalSource or #GRunChildSource that is cast to this type owns its descriptor. Its conditions cannot be
- * changed: an attempt is ignored, with a g_critical().
  *
  * Threads: any. The corresponding Core Foundation functions are `CFFileDescriptorEnableCallBacks` and
  * `CFFileDescriptorDisableCallBacks`, GLib's is g_source_modify_unix_fd().
@@ -153,6 +157,9 @@ void grun_fd_source_invalidate (GRunFdSource *source);
 /**
  * grun_fd_source_is_valid:
  * @source: a descriptor source
+ *
+ * Returns whether the source is valid. A source becomes invalid in grun_fd_source_invalidate(), and if its function
+ * returns %G_SOURCE_REMOVE.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
  *
@@ -180,8 +187,10 @@ void grun_fd_source_set_label (GRunFdSource *source,
  * grun_fd_source_copy_label:
  * @source: a descriptor source
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(). That function returns no copy. This one does,
- * because another thread may change the label meanwhile.
+ * Returns a copy of the source's label, because another thread may change the label meanwhile. An invalid source keeps
+ * its label.
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
  *
  * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the source has no label. Free it with
  *   g_free().
@@ -192,6 +201,8 @@ char *grun_fd_source_copy_label (GRunFdSource *source);
 /**
  * grun_fd_source_to_string:
  * @source: a descriptor source
+ *
+ * Describes the source for people, for example in a log. An invalid source can be described, too.
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *

@@ -17,6 +17,8 @@ G_BEGIN_DECLS
  * grun_loop_copy_ambient_mode:
  * @loop: a loop
  *
+ * Returns the ambient mode, which a host uses. Runs without a host do not use this mode.
+ *
  * Threads: any. There is no corresponding Core Foundation function.
  *
  * Returns: (transfer full): the mode in which a host serves the loop: the mode that was pushed last, or
@@ -88,8 +90,10 @@ void grun_loop_detach (GRunLoop *loop);
  * grun_loop_attach:
  * @loop: the current thread's loop
  *
- * Puts a loop that was detached back into its home context. A loop that is not detached ignores the call. Threads: the
- * loop's own. There is no corresponding Core Foundation function.
+ * Puts a loop that was detached back into its home context. A loop that is not detached ignores the call.
+ *
+ * Threads: the loop's own; a call from another thread is a g_critical() and does nothing. There is no corresponding
+ * Core Foundation function.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_attach (GRunLoop *loop);

@@ -71,6 +71,9 @@ void grun_idle_queue_unref (GRunIdleQueue *queue);
  * grun_idle_queue_get_time_per_pass:
  * @queue: an idle queue
  *
+ * Returns the time that was passed to grun_idle_queue_new(). If that time was negative, the result is 0. If that time
+ * was too long to represent, the result is the longest time that can be represented.
+ *
  * Threads: any. There is no corresponding Core Foundation function.
  *
  * Returns: the time for which a pass calls functions of the queue, in seconds; 0 means one function in each pass
@@ -100,6 +103,9 @@ gboolean grun_idle_queue_enqueue (GRunIdleQueue *queue,
 /**
  * grun_idle_queue_get_length:
  * @queue: an idle queue
+ *
+ * Returns how many functions wait in the queue. A function that is being called does not count. An invalid queue is
+ * empty.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
@@ -135,6 +141,8 @@ void grun_idle_queue_invalidate (GRunIdleQueue *queue);
  * grun_idle_queue_is_valid:
  * @queue: an idle queue
  *
+ * Returns whether the queue is valid. An invalid queue is in no mode, and accepts no functions.
+ *
  * Threads: any. There is no corresponding Core Foundation function.
  *
  * Returns: %FALSE once the queue was invalidated, otherwise %TRUE
@@ -161,8 +169,10 @@ void grun_idle_queue_set_label (GRunIdleQueue *queue,
  * grun_idle_queue_copy_label:
  * @queue: an idle queue
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(). That function returns no copy. This one does,
- * because another thread may change the label meanwhile.
+ * Returns a copy of the queue's label, because another thread may change the label meanwhile. An invalid queue keeps
+ * its label.
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
  *
  * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the queue has no label. Free it with
  *   g_free().
@@ -173,6 +183,8 @@ char *grun_idle_queue_copy_label (GRunIdleQueue *queue);
 /**
  * grun_idle_queue_to_string:
  * @queue: an idle queue
+ *
+ * Describes the queue for people, for example in a log. An invalid queue can be described, too.
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *

@@ -44,7 +44,9 @@ GRunLoop *grun_loop_get_main (void);
  * grun_loop_ref:
  * @loop: a loop
  *
- * Takes a reference. Threads: any. `CFRetain`.
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRetain`.
  *
  * Returns: (transfer full): the same loop
  */
@@ -55,7 +57,9 @@ GRunLoop *grun_loop_ref (GRunLoop *loop);
  * grun_loop_unref:
  * @loop: (transfer full): a loop
  *
- * Releases a reference. Do not use the pointer after you have released your last reference. Threads: any. `CFRelease`.
+ * Releases a reference. Do not use the pointer after you have released your last reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_unref (GRunLoop *loop);
@@ -63,6 +67,8 @@ void grun_loop_unref (GRunLoop *loop);
 /**
  * grun_loop_to_string:
  * @loop: a loop
+ *
+ * Describes the loop for people, for example to find out why a run does not end. The format of the text may change.
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *
@@ -241,6 +247,8 @@ void grun_loop_wake_up (GRunLoop *loop);
  * grun_loop_is_waiting:
  * @loop: a loop
  *
+ * Returns whether the loop sleeps. On another thread, the state may have changed when the caller reads the result.
+ *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopIsWaiting`.
  *
  * Returns: whether the loop waits in the kernel now, by itself or in a host; always %FALSE on the loop's own thread
@@ -253,6 +261,9 @@ gboolean grun_loop_is_waiting (GRunLoop *loop);
 /**
  * grun_loop_get_time_slice:
  * @loop: a loop
+ *
+ * Returns how long the loop serves its own items in a row before other ready work has its turn. If a negative time was
+ * set, the result is 0.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
@@ -335,7 +346,7 @@ gboolean grun_loop_remove_end_func (GRunLoop *loop,
 /**
  * grun_loop_start_tracing:
  * @loop: the current thread's loop
- * @limit: the number of events to keep; later events are not recorded, and with 0 no event is
+ * @limit: the number of events to keep; later events are not recorded; with 0, no event is recorded
  *
  * Records what the loop does from now on: every stage of every pass, and every callback. A new trace replaces an
  * earlier one.

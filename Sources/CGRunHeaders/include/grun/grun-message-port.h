@@ -139,6 +139,9 @@ void grun_message_port_unref (GRunMessagePort *port);
  * grun_message_port_copy_name:
  * @port: a message port
  *
+ * Returns a copy of the port's name, because another thread may change the name meanwhile. The name was set by
+ * grun_message_port_new() or grun_message_port_set_name().
+ *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortGetName`.
  *
  * Returns: (transfer full) (nullable): the name by which other processes find the port; %NULL if the port has no name,
@@ -205,6 +208,8 @@ void grun_message_port_invalidate (GRunMessagePort *port);
  * grun_message_port_is_valid:
  * @port: a message port
  *
+ * Returns whether the port is valid. An invalid port has no name, and receives no messages.
+ *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortIsValid`.
  *
  * Returns: %FALSE once the port was invalidated, otherwise %TRUE
@@ -215,6 +220,9 @@ gboolean grun_message_port_is_valid (GRunMessagePort *port);
 /**
  * grun_message_port_get_maximum_handler_depth:
  * @port: a message port
+ *
+ * Returns how deeply the port may call its function recursively. See grun_message_port_set_maximum_handler_depth(). An
+ * invalid port keeps this number.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
@@ -262,8 +270,10 @@ void grun_message_port_set_label (GRunMessagePort *port,
  * grun_message_port_copy_label:
  * @port: a message port
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(). That function returns no copy. This one does,
- * because another thread may change the label meanwhile.
+ * Returns a copy of the port's label, because another thread may change the label meanwhile. An invalid port keeps its
+ * label.
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
  *
  * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the port has no label. Free it with
  *   g_free().
@@ -274,6 +284,8 @@ char *grun_message_port_copy_label (GRunMessagePort *port);
 /**
  * grun_message_port_to_string:
  * @port: a message port
+ *
+ * Describes the port for people, for example in a log. An invalid port can be described, too.
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *
@@ -314,6 +326,8 @@ void grun_message_unref (GRunMessage *message);
  * grun_message_get_id:
  * @message: a message
  *
+ * Returns the number that the sender has given to the message. A reply has the number of its request.
+ *
  * Threads: any. In Core Foundation the number is an argument of the `CFMessagePortCallBack`.
  *
  * Returns: the number that tells the meaning of the message, on which both sides agree; for a reply, the number of the
@@ -325,6 +339,8 @@ gint32 grun_message_get_id (GRunMessage *message);
 /**
  * grun_message_get_data:
  * @message: a message
+ *
+ * Returns the data of the message.
  *
  * Data of more than 65,536 bytes is not copied: it is memory of the sender, which nobody can change any more. The first
  * call checks that all of this memory is there, which takes some 40 ms for 1 GiB. To refuse large data cheaply, call
@@ -373,6 +389,8 @@ gint *grun_message_take_fds (GRunMessage *message,
 /**
  * grun_message_wants_reply:
  * @message: a message
+ *
+ * Returns whether the message is a request. If the message is not a request, grun_message_reply() is a g_critical().
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
@@ -465,6 +483,8 @@ void grun_remote_message_port_unref (GRunRemoteMessagePort *port);
  * grun_remote_message_port_copy_name:
  * @port: a remote message port
  *
+ * Returns a copy of the name that was passed to grun_remote_message_port_look_up(). An invalid port keeps this name.
+ *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortGetName`.
  *
  * Returns: (transfer full): the name by which the port was looked up, which stays even if the port gets another name.
@@ -500,7 +520,11 @@ char *grun_remote_message_port_copy_name (GRunRemoteMessagePort *port);
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortSendRequest`.
  *
- * Returns: (transfer full) (nullable): the reply, which may be without data; %NULL with an error
+ * Returns: (transfer full) (nullable): the reply, which may be without data; %NULL with
+ *   %GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT, %GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT,
+ *   %GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID, %GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR,
+ *   %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID, %GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED or
+ *   %GRUN_MESSAGE_REQUEST_ERROR_LOOP_ENDED
  */
 GRUN_AVAILABLE_IN_1_0
 GRunMessage *grun_remote_message_port_request (GRunRemoteMessagePort *port,
@@ -556,11 +580,17 @@ typedef void (*GRunReplyFunc) (GRunRemoteMessagePort *port,
  *
  * The receiver gets copies of the descriptors. The caller keeps its own, and may close them once this has returned.
  *
+ * If there is no reply, @func gets one of these errors: %GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT,
+ * %GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT, %GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR,
+ * %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID, %GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED or
+ * %GRUN_MESSAGE_REQUEST_ERROR_CANCELLED.
+ *
  * Threads: any. There is no corresponding Core Foundation function; the corresponding GLib function is
  * `g_dbus_connection_call`.
  *
- * Returns: the number of the request, for grun_remote_message_port_cancel_request(). 0 with an error: then @func is
- *   never called, and @notify was called.
+ * Returns: the number of the request, for grun_remote_message_port_cancel_request(). 0 with
+ *   %GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID, %GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR or
+ *   %GRUN_MESSAGE_REQUEST_ERROR_LOOP_ENDED: then @func is never called, and @notify was called.
  */
 GRUN_AVAILABLE_IN_1_0
 guint32 grun_remote_message_port_start_request (GRunRemoteMessagePort *port,
@@ -613,7 +643,9 @@ gboolean grun_remote_message_port_cancel_request (GRunRemoteMessagePort *port,
  *
  * Threads: any. The corresponding Core Foundation function is `CFMessagePortSendRequest` without a reply mode.
  *
- * Returns: %TRUE if the message is in the port's queue; %FALSE with an error
+ * Returns: %TRUE if the message is in the port's queue; %FALSE with %GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT,
+ *   %GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID, %GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR or
+ *   %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID, or with %GRUN_MESSAGE_REQUEST_ERROR_LOOP_ENDED if @mode is not %NULL
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_remote_message_port_send (GRunRemoteMessagePort *port,
@@ -633,9 +665,10 @@ gboolean grun_remote_message_port_send (GRunRemoteMessagePort *port,
  * @notify: (nullable): a function that is called with @user_data after @func
  *
  * Calls a function once when the port becomes invalid. It is called on the thread that invalidates the port, releases
- * its last reference, or notices that the other side has gone. A thread can notice this in a request, when it sends a
- * message, and in grun_remote_message_port_is_valid(). Several functions are called in the order in which they were
- * given. If the port is already invalid, @func is called immediately.
+ * its last reference, or notices that the other side has gone. A thread can notice this when it sends a message or
+ * waits for a reply. It can also notice this in grun_remote_message_port_look_up(), grun_remote_message_port_is_valid()
+ * and grun_remote_message_port_to_string(). Several functions are called in the order in which they were given. If the
+ * port is already invalid, @func is called immediately.
  *
  * The data in @user_data must not own a reference to @port: that would be a reference cycle.
  *
@@ -677,6 +710,9 @@ gboolean grun_remote_message_port_is_valid (GRunRemoteMessagePort *port);
 /**
  * grun_remote_message_port_to_string:
  * @port: a remote message port
+ *
+ * Describes the port for people, for example in a log. The call first asks the kernel whether the other side has gone,
+ * as grun_remote_message_port_is_valid() does. If the other side has gone, the call invalidates the port.
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *

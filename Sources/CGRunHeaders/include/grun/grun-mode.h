@@ -17,6 +17,8 @@ G_BEGIN_DECLS
  * grun_loop_copy_current_mode:
  * @loop: a loop
  *
+ * Returns the mode that the loop serves now. Runs nest: the mode is that of the innermost run.
+ *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
  *
  * Returns: (transfer full) (nullable): the mode of the innermost run; in a callback of a host, the ambient mode; %NULL
@@ -28,6 +30,8 @@ char *grun_loop_copy_current_mode (GRunLoop *loop);
 /**
  * grun_loop_copy_all_modes:
  * @loop: a loop
+ *
+ * Returns the names of all modes that the loop knows. The loop never forgets a mode, even if the mode is empty.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
  *
@@ -48,7 +52,8 @@ char **grun_loop_copy_all_modes (GRunLoop *loop);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
  *
- * Returns: %FALSE if a common descriptor source cannot be watched in the mode; then the mode is not common
+ * Returns: %FALSE with an error of grun_loop_add_fd_source() if a common descriptor source cannot be watched in the
+ *   mode; then the mode is not common
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_common_mode (GRunLoop *loop,
@@ -59,6 +64,10 @@ gboolean grun_loop_add_common_mode (GRunLoop *loop,
  * grun_loop_get_next_timer_fire_date:
  * @loop: a loop
  * @mode: the mode
+ *
+ * Returns the date of the first timer or delayed perform in a mode, without tolerances. A date that has passed means
+ * that the timer is overdue, or that its function is running. For %GRUN_MODE_COMMON, the result is -1: pass one of the
+ * common modes instead.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
  *
@@ -110,6 +119,8 @@ void grun_loop_remove_source (GRunLoop *loop,
  * @source: a source
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
+ * Returns whether a source is in a mode of the loop. An invalid source is in no mode.
+ *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *
  * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
@@ -132,7 +143,9 @@ gboolean grun_loop_contains_source (GRunLoop *loop,
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
  *
- * Returns: %FALSE if the descriptor cannot be watched; then the source has joined none of the modes
+ * Returns: %FALSE with %GRUN_ERROR_BAD_DESCRIPTOR, %GRUN_ERROR_NOT_POLLABLE, %GRUN_ERROR_LIMIT_REACHED,
+ *   %GRUN_ERROR_NOT_SUPPORTED or %GRUN_ERROR_SYSTEM if the descriptor cannot be watched; then the source has joined
+ *   none of the modes
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_fd_source (GRunLoop *loop,
@@ -162,6 +175,8 @@ void grun_loop_remove_fd_source (GRunLoop *loop,
  * @source: a descriptor source
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
+ * Returns whether a descriptor source is in a mode of the loop. An invalid source is in no mode.
+ *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *
  * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
@@ -183,8 +198,8 @@ gboolean grun_loop_contains_fd_source (GRunLoop *loop,
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
  *
- * Returns: %FALSE if the loop cannot wait for the source, for example because no descriptor is left; then the source
- *   has joined none of the modes
+ * Returns: %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the source. The usual error is
+ *   %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the source has joined none of the modes.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_signal_source (GRunLoop *loop,
@@ -214,6 +229,8 @@ void grun_loop_remove_signal_source (GRunLoop *loop,
  * @source: a signal source
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
+ * Returns whether a signal source is in a mode of the loop. An invalid source is in no mode.
+ *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *
  * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
@@ -235,8 +252,8 @@ gboolean grun_loop_contains_signal_source (GRunLoop *loop,
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
  *
- * Returns: %FALSE if the loop cannot wait for the source, for example because no descriptor is left; then the source
- *   has joined none of the modes
+ * Returns: %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the source. The usual error is
+ *   %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the source has joined none of the modes.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_child_source (GRunLoop *loop,
@@ -265,6 +282,8 @@ void grun_loop_remove_child_source (GRunLoop *loop,
  * @loop: a loop
  * @source: a child source
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Returns whether a child source is in a mode of the loop. An invalid source is in no mode.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *
@@ -313,6 +332,8 @@ void grun_loop_remove_timer (GRunLoop *loop,
  * @timer: a timer
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
+ * Returns whether a timer is in a mode of the loop. An invalid timer is in no mode.
+ *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsTimer`.
  *
  * Returns: whether the timer is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
@@ -359,6 +380,8 @@ void grun_loop_remove_observer (GRunLoop *loop,
  * @loop: a loop
  * @observer: an observer
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Returns whether an observer is in a mode of the loop. An invalid observer is in no mode.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsObserver`.
  *
@@ -410,6 +433,8 @@ void grun_loop_remove_idle_queue (GRunLoop *loop,
  * @queue: an idle queue
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
+ * Returns whether an idle queue is in a mode of the loop. An invalid queue is in no mode.
+ *
  * Threads: any. There is no corresponding Core Foundation function.
  *
  * Returns: whether the queue is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
@@ -427,7 +452,7 @@ gboolean grun_loop_contains_idle_queue (GRunLoop *loop,
  * @channel: a channel
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Adds a channel to another mode of its loop, or to every common mode. Adding a channel again, or adding a closed
+ * Adds a channel to another mode of its loop, or to every common mode. Adding a channel again, or adding an invalid
  * channel, does nothing. A channel that another loop receives from, or that has no receiver yet, is refused with a
  * g_critical().
  *
@@ -459,6 +484,8 @@ void grun_loop_remove_channel (GRunLoop *loop,
  * @loop: a loop
  * @channel: a channel
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Returns whether a channel is in a mode of the loop. A channel leaves its modes when it ends.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *
@@ -512,6 +539,8 @@ void grun_loop_remove_port (GRunLoop *loop,
  * @port: a port
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
+ * Returns whether a port is in a mode of the loop. An invalid port is in no mode.
+ *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *
  * Returns: whether the port is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
@@ -534,8 +563,8 @@ gboolean grun_loop_contains_port (GRunLoop *loop,
  * Threads: any. The corresponding Core Foundation functions are `CFMessagePortCreateRunLoopSource` and
  * `CFRunLoopAddSource`.
  *
- * Returns: %FALSE if the loop cannot wait for the port, for example because no descriptor is left; then the port has
- *   joined none of the modes
+ * Returns: %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the port. The usual error is
+ *   %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the port has joined none of the modes.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_message_port (GRunLoop *loop,
@@ -564,6 +593,9 @@ void grun_loop_remove_message_port (GRunLoop *loop,
  * @loop: a loop
  * @port: a message port
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Returns whether a message port is in a mode of the loop. A port leaves its modes at the end of
+ * grun_message_port_invalidate().
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
  *

@@ -139,6 +139,9 @@ guint grun_notification_queue_dequeue (GRunNotificationQueue *queue,
  * grun_notification_queue_get_length:
  * @queue: a notification queue
  *
+ * Returns how many notifications wait in the queue, for all styles and modes together. A notification that is being
+ * posted does not count.
+ *
  * Threads: any. There is no corresponding Foundation method.
  *
  * Returns: the number of notifications that wait to be posted

@@ -55,7 +55,9 @@ GRunObserver *grun_observer_new (GRunActivity activities,
  * grun_observer_ref:
  * @observer: an observer
  *
- * Takes a reference. Threads: any. `CFRetain`.
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRetain`.
  *
  * Returns: (transfer full): the same observer
  */
@@ -69,7 +71,7 @@ GRunObserver *grun_observer_ref (GRunObserver *observer);
  * Releases a reference. A loop holds its own reference to each observer that is in it. Do not use the pointer after you
  * have released your last reference.
  *
- * Threads: any. `CFRelease`.
+ * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_observer_unref (GRunObserver *observer);
@@ -77,6 +79,8 @@ void grun_observer_unref (GRunObserver *observer);
 /**
  * grun_observer_get_activities:
  * @observer: an observer
+ *
+ * Returns the stages that were passed to grun_observer_new(). An invalid observer keeps its stages.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverGetActivities`.
  *
@@ -89,6 +93,9 @@ GRunActivity grun_observer_get_activities (GRunObserver *observer);
  * grun_observer_does_repeat:
  * @observer: an observer
  *
+ * Returns whether the observer repeats, as it was passed to grun_observer_new(). An observer that does not repeat is
+ * invalidated after its first call.
+ *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverDoesRepeat`.
  *
  * Returns: whether the observer is called more than once
@@ -99,6 +106,8 @@ gboolean grun_observer_does_repeat (GRunObserver *observer);
 /**
  * grun_observer_get_order:
  * @observer: an observer
+ *
+ * Returns the order of the observer. Observers are called in ascending order.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverGetOrder`.
  *
@@ -123,6 +132,8 @@ void grun_observer_invalidate (GRunObserver *observer);
 /**
  * grun_observer_is_valid:
  * @observer: an observer
+ *
+ * Returns whether the observer is valid. An invalid observer is in no mode.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverIsValid`.
  *
@@ -151,8 +162,10 @@ void grun_observer_set_label (GRunObserver *observer,
  * grun_observer_copy_label:
  * @observer: an observer
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(). This function returns a copy instead, because
- * another thread may change the label meanwhile.
+ * Returns a copy of the observer's label, because another thread may change the label meanwhile. An invalid observer
+ * keeps its label.
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
  *
  * Returns: (transfer full) (nullable): the whole label, or %NULL if the observer has none; free it with g_free()
  */
@@ -162,6 +175,8 @@ char *grun_observer_copy_label (GRunObserver *observer);
 /**
  * grun_observer_to_string:
  * @observer: an observer
+ *
+ * Describes the observer for people, for example in a log. An invalid observer can be described, too.
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *

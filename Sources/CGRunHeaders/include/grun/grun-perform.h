@@ -135,22 +135,41 @@ gboolean grun_loop_perform_and_wait (GRunLoop *loop,
  * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): a function that is called with @user_data after @func, when grun_loop_cancel_performs() cancels
- *   the call, or when the loop's thread ends
+ * @notify: (nullable): a function that is called with @user_data after @func, when the call is cancelled, or when the
+ *   loop's thread ends
  *
  * Calls a function once, after a delay. With a delay of zero or less, the function is called as soon as the loop runs
  * the mode, but never inside this call. A delay of 16 years or more, or infinity, means 16 years.
  *
  * Threads: the loop's own; a call from another thread is a g_critical(), and @notify is called. The corresponding
  * Foundation method is `-[NSObject performSelector:withObject:afterDelay:inModes:]`.
+ *
+ * Returns: a number for grun_loop_cancel_perform(), which no other call of the loop ever has; 0 if the function will
+ *   not be called
  */
 GRUN_AVAILABLE_IN_1_0
-void grun_loop_perform_after (GRunLoop *loop,
-                              gdouble seconds,
-                              const char *mode,
-                              GRunFunc func,
-                              gpointer user_data,
-                              GDestroyNotify notify);
+guint64 grun_loop_perform_after (GRunLoop *loop,
+                                 gdouble seconds,
+                                 const char *mode,
+                                 GRunFunc func,
+                                 gpointer user_data,
+                                 GDestroyNotify notify);
+
+/**
+ * grun_loop_cancel_perform:
+ * @loop: the current thread's loop
+ * @perform: the number that grun_loop_perform_after() has returned; 0 and unknown numbers are ignored
+ *
+ * Cancels a call of grun_loop_perform_after() that was not made yet, and calls its `notify`.
+ *
+ * Threads: the loop's own; a call from another thread is a g_critical(). The corresponding GLib function is
+ * g_source_remove().
+ *
+ * Returns: %TRUE if the call was cancelled; %FALSE if it was made, is being made, or was cancelled before
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_cancel_perform (GRunLoop *loop,
+                                   guint64 perform);
 
 /**
  * grun_loop_perform_with_order:
@@ -184,8 +203,8 @@ void grun_loop_perform_with_order (GRunLoop *loop,
  *
  * Cancels calls of grun_loop_perform_after() and grun_loop_perform_with_order() of this loop that were not made yet.
  *
- * Threads: the loop's own. The corresponding Foundation method is
- * `+[NSObject cancelPreviousPerformRequestsWithTarget:selector:object:]`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is cancelled. The corresponding
+ * Foundation method is `+[NSObject cancelPreviousPerformRequestsWithTarget:selector:object:]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_cancel_performs (GRunLoop *loop,

@@ -127,6 +127,8 @@ gboolean grun_port_send_before (GRunPort *port,
  * grun_port_get_capacity:
  * @port: a port
  *
+ * Returns the capacity that was passed to grun_port_new(). If that number was zero or negative, the result is 1.
+ *
  * Threads: any.
  *
  * Returns: the number of messages that may wait, at least one
@@ -137,6 +139,9 @@ gint64 grun_port_get_capacity (GRunPort *port);
 /**
  * grun_port_get_count:
  * @port: a port
+ *
+ * Returns how many messages wait in the port. A message that is being handled does not count. An invalid port has no
+ * messages.
  *
  * Threads: any.
  *
@@ -185,6 +190,8 @@ void grun_port_invalidate (GRunPort *port);
  * grun_port_is_valid:
  * @port: a port
  *
+ * Returns whether the port is valid. An invalid port is in no mode, and accepts no messages.
+ *
  * Threads: any. The corresponding Foundation property is `NSPort.valid`, Core Foundation's function is
  * `CFMachPortIsValid`.
  *
@@ -212,8 +219,10 @@ void grun_port_set_label (GRunPort *port,
  * grun_port_copy_label:
  * @port: a port
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(). That function returns no copy. This one does,
- * because another thread may change the label meanwhile.
+ * Returns a copy of the port's label, because another thread may change the label meanwhile. An invalid port keeps its
+ * label.
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
  *
  * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the port has no label. Free it with
  *   g_free().
@@ -224,6 +233,8 @@ char *grun_port_copy_label (GRunPort *port);
 /**
  * grun_port_to_string:
  * @port: a port
+ *
+ * Describes the port for people, for example in a log. An invalid port can be described, too.
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *
@@ -319,6 +330,8 @@ void grun_port_message_set_reply_port (GRunPortMessage *message,
  * grun_port_message_get_id:
  * @message: a message
  *
+ * Returns the number of the message. A received message has the number of the message that was sent.
+ *
  * Threads: any. The corresponding Foundation property is `NSPortMessage.msgid`.
  *
  * Returns: the number that was given to grun_port_message_new()
@@ -329,6 +342,8 @@ guint32 grun_port_message_get_id (GRunPortMessage *message);
 /**
  * grun_port_message_get_n_components:
  * @message: a message
+ *
+ * Returns how many components the message has. Bytes and ports are counted together.
  *
  * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
  *
@@ -341,6 +356,8 @@ guint grun_port_message_get_n_components (GRunPortMessage *message);
  * grun_port_message_get_bytes:
  * @message: a message
  * @index: the index of the component, below grun_port_message_get_n_components()
+ *
+ * Returns the bytes of a component. If @index is too large, that is a g_critical(), and %NULL is returned.
  *
  * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
  *
@@ -356,6 +373,9 @@ GBytes *grun_port_message_get_bytes (GRunPortMessage *message,
  * @message: a message
  * @index: the index of the component, below grun_port_message_get_n_components()
  *
+ * Returns the port of a component, which may be invalid. If @index is too large, that is a g_critical(), and %NULL is
+ * returned.
+ *
  * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
  *
  * Returns: (transfer full) (nullable): the port; %NULL if the component is bytes
@@ -368,6 +388,8 @@ GRunPort *grun_port_message_get_port (GRunPortMessage *message,
  * grun_port_message_get_reply_port:
  * @message: a message
  *
+ * Returns the port to which the receiver sends its reply. The port may be invalid.
+ *
  * Threads: any. In a received message, the corresponding Foundation property is `NSPortMessage.sendPort`; in a message
  * to be sent, it is `receivePort`.
  *
@@ -379,6 +401,8 @@ GRunPort *grun_port_message_get_reply_port (GRunPortMessage *message);
 /**
  * grun_port_message_get_receive_port:
  * @message: a message
+ *
+ * Returns the port that has received the message. Only a message that a port passes to its function has such a port.
  *
  * Threads: any. The corresponding Foundation property is `NSPortMessage.receivePort`.
  *

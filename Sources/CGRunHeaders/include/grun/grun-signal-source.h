@@ -100,6 +100,8 @@ void grun_signal_source_unref (GRunSignalSource *source);
  * grun_signal_source_get_signum:
  * @source: a signal source
  *
+ * Returns the number of the signal that was passed to grun_signal_source_new(). An invalid source keeps this number.
+ *
  * Threads: any. There is no corresponding Core Foundation function.
  *
  * Returns: the number of the signal
@@ -123,6 +125,8 @@ void grun_signal_source_invalidate (GRunSignalSource *source);
 /**
  * grun_signal_source_is_valid:
  * @source: a signal source
+ *
+ * Returns whether the source is valid. An invalid source is in no mode, and does not listen to its signal.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
  *
@@ -150,8 +154,10 @@ void grun_signal_source_set_label (GRunSignalSource *source,
  * grun_signal_source_copy_label:
  * @source: a signal source
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(). That function returns no copy. This one does,
- * because another thread may change the label meanwhile.
+ * Returns a copy of the source's label, because another thread may change the label meanwhile. An invalid source keeps
+ * its label.
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
  *
  * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the source has no label. Free it with
  *   g_free().
@@ -162,6 +168,8 @@ char *grun_signal_source_copy_label (GRunSignalSource *source);
 /**
  * grun_signal_source_to_string:
  * @source: a signal source
+ *
+ * Describes the source for people, for example in a log. An invalid source can be described, too.
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *

@@ -91,7 +91,9 @@ GRunSource *grun_source_new_full (gint order,
  * grun_source_ref:
  * @source: a source
  *
- * Takes a reference. Threads: any. `CFRetain`.
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRetain`.
  *
  * Returns: (transfer full): the same source
  */
@@ -105,8 +107,8 @@ GRunSource *grun_source_ref (GRunSource *source);
  * Releases a reference. A loop holds its own reference to each source that is in it. Do not use the pointer after you
  * have released your last reference.
  *
- * Threads: any; the thread that releases the last reference calls the notify function of the source's data.
- * `CFRelease`.
+ * Threads: any; the thread that releases the last reference calls the notify function of the source's data. The
+ * corresponding Core Foundation function is `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_source_unref (GRunSource *source);
@@ -126,6 +128,9 @@ void grun_source_signal (GRunSource *source);
  * grun_source_is_signalled:
  * @source: a source
  *
+ * Returns whether the source was signalled and still waits to be performed. The signal is cleared before the source's
+ * function is called.
+ *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsSignalled`.
  *
  * Returns: whether the source was signalled and has not been performed since; %FALSE in an invalid source
@@ -136,6 +141,8 @@ gboolean grun_source_is_signalled (GRunSource *source);
 /**
  * grun_source_get_order:
  * @source: a source
+ *
+ * Returns the order of the source. Signalled sources are performed in ascending order.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceGetOrder`.
  *
@@ -160,6 +167,8 @@ void grun_source_invalidate (GRunSource *source);
 /**
  * grun_source_is_valid:
  * @source: a source
+ *
+ * Returns whether the source is valid. An invalid source is in no mode, and ignores grun_source_signal().
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
  *
@@ -187,8 +196,10 @@ void grun_source_set_label (GRunSource *source,
  * grun_source_copy_label:
  * @source: a source
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(). This function returns a copy instead, because
- * another thread may change the label meanwhile.
+ * Returns a copy of the source's label, because another thread may change the label meanwhile. An invalid source keeps
+ * its label.
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
  *
  * Returns: (transfer full) (nullable): the whole label, or %NULL if the source has none; free it with g_free()
  */
@@ -198,6 +209,8 @@ char *grun_source_copy_label (GRunSource *source);
 /**
  * grun_source_to_string:
  * @source: a source
+ *
+ * Describes the source for people, for example in a log. An invalid source can be described, too.
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *

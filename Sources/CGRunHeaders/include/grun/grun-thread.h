@@ -36,7 +36,8 @@ typedef void (*GRunThreadSetUpFunc) (GRunLoop *loop,
  *
  * Threads: any. The corresponding Foundation class is `NSThread`, with a run loop run in its main method.
  *
- * Returns: (transfer full): the thread, or %NULL if it could not be started
+ * Returns: (transfer full): the thread; %NULL with %GRUN_ERROR_NO_THREAD if the thread cannot be started, or with
+ *   %GRUN_ERROR_LIMIT_REACHED if no descriptor is left for the thread's loop
  */
 GRUN_AVAILABLE_IN_1_0
 GRunThread *grun_thread_new (const char *name,
@@ -48,7 +49,9 @@ GRunThread *grun_thread_new (const char *name,
  * grun_thread_ref:
  * @thread: a thread
  *
- * Takes a reference. Threads: any. The corresponding GLib function is g_thread_ref().
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding GLib function is g_thread_ref().
  *
  * Returns: (transfer full): the same thread
  */
@@ -60,7 +63,9 @@ GRunThread *grun_thread_ref (GRunThread *thread);
  * @thread: (transfer full): a thread
  *
  * Releases a reference. The thread itself goes on: see grun_thread_stop(). Do not use the pointer after you have
- * released your last reference. Threads: any. The corresponding GLib function is g_thread_unref().
+ * released your last reference.
+ *
+ * Threads: any. The corresponding GLib function is g_thread_unref().
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_thread_unref (GRunThread *thread);
@@ -68,6 +73,9 @@ void grun_thread_unref (GRunThread *thread);
 /**
  * grun_thread_copy_name:
  * @thread: a thread
+ *
+ * Returns a copy of the name that was passed to grun_thread_new(). The copy is the whole name, although the system
+ * keeps only 15 bytes.
  *
  * Threads: any. The corresponding Foundation property is `NSThread.name`.
  *
@@ -79,6 +87,8 @@ char *grun_thread_copy_name (GRunThread *thread);
 /**
  * grun_thread_get_loop:
  * @thread: a thread
+ *
+ * Returns the loop that the thread runs. The loop exists at least as long as @thread, even after the thread's end.
  *
  * Threads: any. There is no corresponding Core Foundation function.
  *
@@ -93,8 +103,10 @@ GRunLoop *grun_thread_get_loop (GRunThread *thread);
  * @thread: a thread
  *
  * Ends every run on the thread, and then the thread. The callbacks on its stack return first. A second call does
- * nothing. Threads: any, the thread itself included. The corresponding Foundation method is `-[NSThread cancel]`, which
- * only sets a flag.
+ * nothing.
+ *
+ * Threads: any, the thread itself included. The corresponding Foundation method is `-[NSThread cancel]`, which only
+ * sets a flag.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_thread_stop (GRunThread *thread);

@@ -45,8 +45,9 @@ void grun_timeline_stop (void);
  *   directly
  * @error: the return location for %GRUN_ERROR_SYSTEM, or for %GRUN_ERROR_NOT_SUPPORTED in a forked child; or %NULL
  *
- * Writes a picture of what was recorded so far. If the name ends in `.json`, it writes trace events for Perfetto and
- * Chrome's viewer. Otherwise it writes a page that any browser shows without a network. It may be called again.
+ * Writes a picture of what was recorded so far. If the name ends in `.json`, in small letters or capitals, it writes
+ * trace events for Perfetto and Chrome's viewer. Otherwise it writes a page that any browser shows without a network.
+ * It may be called again.
  *
  * A new file has the mode 0644 without the bits of the umask. An existing file keeps its mode. In a sticky folder such
  * as /tmp, a file, a link or a pipe of another user is not touched: that is an error.

@@ -89,7 +89,9 @@ GRunTimer *grun_timer_new_at (gint64 fire_date,
  * grun_timer_ref:
  * @timer: a timer
  *
- * Takes a reference. Threads: any. `CFRetain`.
+ * Takes a reference.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRetain`.
  *
  * Returns: (transfer full): the same timer
  */
@@ -103,7 +105,7 @@ GRunTimer *grun_timer_ref (GRunTimer *timer);
  * Releases a reference. A loop holds its own reference to each timer that is in it. Do not use the pointer after you
  * have released your last reference.
  *
- * Threads: any. `CFRelease`.
+ * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_timer_unref (GRunTimer *timer);
@@ -111,6 +113,9 @@ void grun_timer_unref (GRunTimer *timer);
 /**
  * grun_timer_get_next_fire_date:
  * @timer: a timer
+ *
+ * Returns the date at which the timer fires next, without the timer's tolerance. A date that has passed means that the
+ * timer is overdue, or that its function is running.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerGetNextFireDate`.
  *
@@ -141,6 +146,9 @@ void grun_timer_set_next_fire_date (GRunTimer *timer,
  * grun_timer_get_interval:
  * @timer: a timer
  *
+ * Returns the time between two dates of a repeating timer, which is at most 16 years. An invalid timer keeps its
+ * interval.
+ *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerGetInterval`.
  *
  * Returns: the seconds between two dates of the timer; 0 in a one-shot timer
@@ -152,6 +160,8 @@ gdouble grun_timer_get_interval (GRunTimer *timer);
  * grun_timer_does_repeat:
  * @timer: a timer
  *
+ * Returns whether the timer repeats. A timer that does not repeat is invalidated after it has fired.
+ *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerDoesRepeat`.
  *
  * Returns: whether the timer fires more than once
@@ -162,6 +172,9 @@ gboolean grun_timer_does_repeat (GRunTimer *timer);
 /**
  * grun_timer_get_tolerance:
  * @timer: a timer
+ *
+ * Returns how much later than its date the timer may fire. The result may differ from the time that
+ * grun_timer_set_tolerance() was called with, because that function limits the time.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerGetTolerance`.
  *
@@ -175,6 +188,9 @@ gdouble grun_timer_get_tolerance (GRunTimer *timer);
  * @timer: a timer
  * @seconds: the time by which the timer may fire later than its date, in seconds, so that several wake-ups become one;
  *   negative means none, and a repeating timer takes at most half its interval
+ *
+ * Sets how much later than its date the timer may fire. With a tolerance, the loop can handle several timers in one
+ * wake-up. The tolerance of a new timer is 0.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerSetTolerance`.
  */
@@ -211,6 +227,8 @@ void grun_timer_invalidate (GRunTimer *timer);
  * grun_timer_is_valid:
  * @timer: a timer
  *
+ * Returns whether the timer is valid. An invalid timer is in no mode, and does not fire.
+ *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerIsValid`.
  *
  * Returns: %FALSE once the timer was invalidated, as a one-shot timer is after it has fired
@@ -237,8 +255,10 @@ void grun_timer_set_label (GRunTimer *timer,
  * grun_timer_copy_label:
  * @timer: a timer
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(). This function returns a copy instead, because
- * another thread may change the label meanwhile.
+ * Returns a copy of the timer's label, because another thread may change the label meanwhile. An invalid timer keeps
+ * its label.
+ *
+ * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
  *
  * Returns: (transfer full) (nullable): the whole label, or %NULL if the timer has none; free it with g_free()
  */
@@ -248,6 +268,8 @@ char *grun_timer_copy_label (GRunTimer *timer);
 /**
  * grun_timer_to_string:
  * @timer: a timer
+ *
+ * Describes the timer for people, for example in a log. An invalid timer can be described, too.
  *
  * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
  *

@@ -218,7 +218,7 @@ typedef enum
  *   the channel ends first
  * @GRUN_SEND_RESULT_FULL: the channel is full: as many messages wait as its capacity allows; the message was not
  *   accepted
- * @GRUN_SEND_RESULT_CLOSED: the channel was finished or closed, or its loop has ended; the message was not accepted
+ * @GRUN_SEND_RESULT_CLOSED: the channel was closed or invalidated, or its loop has ended; the message was not accepted
  *
  * The result of sending a message to a channel. There is no corresponding Core Foundation type.
  */
@@ -277,7 +277,8 @@ typedef enum /*< flags >*/
  * @GRUN_ERROR_SYSTEM: the kernel has refused for another reason, which the error's message states
  * @GRUN_ERROR_LOOP_ENDED: the loop's thread has ended, so the loop can never do what was asked of it
  * @GRUN_ERROR_NO_THREAD: the system has no thread left, or the process was forked and did not exec()
- * @GRUN_ERROR_SIGNAL_REFUSED: a run loop cannot listen to this signal; the error's message says what to do instead
+ * @GRUN_ERROR_SIGNAL_REFUSED: a run loop cannot listen to this signal, or no signal has this number; the error's
+ *   message says what to do instead
  * @GRUN_ERROR_SIGNAL_HANDLED: code in this process has a handler for the signal already
  * @GRUN_ERROR_NOT_A_CHILD: the process is not a child of this process, or was reaped already
  * @GRUN_ERROR_STATUS_LOST: the exit status of the child is lost: SIGCHLD is ignored, SA_NOCLDWAIT is set, or other code
@@ -324,7 +325,7 @@ typedef enum
 /**
  * grun_error_quark:
  *
- * The quark behind %GRUN_ERROR.
+ * Returns the quark of the error domain %GRUN_ERROR.
  *
  * Threads: any.
  *
@@ -372,7 +373,7 @@ typedef enum
 /**
  * grun_message_request_error_quark:
  *
- * The quark behind %GRUN_MESSAGE_REQUEST_ERROR.
+ * Returns the quark of the error domain %GRUN_MESSAGE_REQUEST_ERROR.
  *
  * Threads: any.
  *

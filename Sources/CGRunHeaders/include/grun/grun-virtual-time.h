@@ -56,6 +56,8 @@ void grun_with_virtual_time (gint64 start,
  * grun_loop_get_time:
  * @loop: a loop
  *
+ * Returns the current time on the loop's clock. The dates of the loop's timers are times on this clock.
+ *
  * Threads: any. The corresponding GLib function is g_get_monotonic_time().
  *
  * Returns: the current time on the loop's clock, in microseconds; it is virtual in a loop in virtual time, and
@@ -87,8 +89,9 @@ void grun_loop_advance_time (GRunLoop *loop,
  * @loop: the loop that grun_with_virtual_time() has passed to its function
  * @mode: the mode to run in, not %GRUN_MODE_COMMON
  *
- * Moves the clock to the date of the mode's next timer or delayed perform, and fires it. Threads: the loop's own, as
- * for grun_loop_advance_time(). There is no corresponding Core Foundation function.
+ * Moves the clock to the date of the mode's next timer or delayed perform, and fires it.
+ *
+ * Threads: the loop's own, as for grun_loop_advance_time(). There is no corresponding Core Foundation function.
  *
  * Returns: %FALSE if the mode has no timer or delayed perform whose date the clock can reach; the clock ends at
  *   9,223,372,036,854,775 microseconds

@@ -9,7 +9,7 @@ extension GRunLoop {
     ///
     /// ```swift
     /// for row in rows {
-    ///     try await GRunLoop.main.idle()
+    ///     try await GRunLoop.main.waitUntilIdle()
     ///     measure(row)
     /// }
     /// ```
@@ -21,9 +21,9 @@ extension GRunLoop {
     ///
     /// Threads: any. The task is resumed as by ``ItemSequence/Iterator/next()``: if it runs on the loop, it goes on in
     /// a job, which takes one more pass. There is no corresponding Core Foundation function.
-    nonisolated(nonsending) public func idle(inModes names: [Mode] = [.common]) async throws {
+    nonisolated(nonsending) public func waitUntilIdle(inModes names: [Mode] = [.common]) async throws {
         try Task.checkCancellation()
-        if isDead || Fork.refuses("idle") { throw LoopEndedError() }
+        if isDead || Fork.refuses("waitUntilIdle") { throw LoopEndedError() }
         let mailbox = Mailbox<Void>(of: self) { older, _ in older }
         // Closes the mailbox also if the task is cancelled before it first suspends.
         defer { mailbox.close(.done) }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why the library cannot listen to a signal, and what to do instead.
+
+import Glibc
+
+enum SignalRefusal {
+    /// Says why a run loop does not listen to the signal.
+    static func refused(_ signal: Int32) -> String {
+        isRefused(signal)
+            ? "\(name(of: signal)) is not for a run loop: \(remedy(for: signal))"
+            : "no signal that a program can handle has the number \(signal); take SIGHUP, SIGINT, SIGTERM and so on, "
+                + "or one from SIGRTMIN to SIGRTMAX"
+    }
+
+    static func handled(_ signal: Int32) -> String {
+        "somebody in this process handles \(name(of: signal)) already; take it over with replacing, which gives it "
+            + "back afterwards, or leave it to them"
+    }
+
+    /// What to do instead of listening to a refused signal.
+    private static func remedy(for signal: Int32) -> String {
+        switch signal {
+        case SIGCHLD:
+            "one tells of many children, and others in the process wait for theirs; use a ChildSource for each"
+        case SIGKILL, SIGSTOP: "no process can handle it; have them send SIGTERM or SIGTSTP"
+        case SIGABRT: "abort() ends the process once its handler has returned; end it in order with SIGTERM"
+        case SIGTTIN, SIGTTOU:
+            "a read or write of the terminal in the background would be tried again for ever; ignore it with "
+                + "SIG_IGN, and the call fails with EIO or goes on"
+        case SIGTRAP: "GLib ends the process with it after a fatal message; let the process end, and debug it"
+        default: "what has failed would fail again once the handler has returned; let the process end, and debug it"
+        }
+    }
+
+    static func isRefused(_ signal: Int32) -> Bool {
+        [
+            SIGCHLD, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT, SIGTRAP, SIGTTIN, SIGTTOU,
+        ].contains(signal)
+    }
+
+    private static func name(of signal: Int32) -> String {
+        switch signal {
+        case SIGCHLD: "SIGCHLD"
+        case SIGKILL: "SIGKILL"
+        case SIGSTOP: "SIGSTOP"
+        case SIGSEGV: "SIGSEGV"
+        case SIGBUS: "SIGBUS"
+        case SIGFPE: "SIGFPE"
+        case SIGILL: "SIGILL"
+        case SIGABRT: "SIGABRT"
+        case SIGTRAP: "SIGTRAP"
+        case SIGSYS: "SIGSYS"
+        case SIGTTIN: "SIGTTIN"
+        case SIGTTOU: "SIGTTOU"
+        case SIGHUP: "SIGHUP"
+        case SIGINT: "SIGINT"
+        case SIGQUIT: "SIGQUIT"
+        case SIGTERM: "SIGTERM"
+        case SIGUSR1: "SIGUSR1"
+        case SIGUSR2: "SIGUSR2"
+        default: "signal \(signal)"
+        }
+    }
+}
+
+extension GRunLoop.SystemError {
+    /// Makes the error for an error number of `rt_sigaction(2)`.
+    init(errno: Int32, signal: Int32) {
+        self =
+            switch errno {
+            case EBUSY: .signalHandled(signal)
+            case EINVAL: .signalRefused(signal)
+            default: .init(errno: errno, of: "rt_sigaction(2)")
+            }
+    }
+}
