@@ -35,7 +35,7 @@ import Testing
     private static let left = [
         // Of values.
         "Trace.description", "Trace.description", "DescriptorSource.init", "DescriptorSource.description",
-        "Timeline.init", "MessagePortMessage.descriptorCount", "DelayedPerform.", "DelayedPerform.hash",
+        "Timeline.init", "MessagePortMessage.descriptorCount",
         "MessagePortMessage.takeDescriptors",
         "RemoteMessagePort.descriptorCount", "RemoteMessagePort.takeDescriptors",
         // A job needs a thread that a child does not have.

@@ -157,6 +157,9 @@ extension GRunLoop.Channel: GRunLoop.Item {
     /// message is logged. After a removal nothing more is delivered in that mode, not even the rest of a delivery that
     /// is under way. A task keeps the elements that it has taken. The other elements wait until the channel is added to
     /// a mode again.
+    ///
+    /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopAddSource`, `CFRunLoopRemoveSource` and
+    /// `CFRunLoopContainsSource`.
     @discardableResult public func carryOut(
         _ operation: GRunLoop.MembershipOperation, of loop: GRunLoop, forMode name: GRunLoop.Mode
     ) -> Bool {

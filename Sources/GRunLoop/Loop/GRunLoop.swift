@@ -188,9 +188,10 @@ public final class GRunLoop: @unchecked Sendable {
     }
 
     /// Handles a call on a thread that is not the loop's own. A call from Swift ends the process. A call from C, and a
-    /// call in virtual time on a loop that is replaced, is logged, and false is returned.
+    /// call in virtual time on a loop that is replaced, is logged, and false is returned. A loop that has ended ignores
+    /// the call.
     private func explainThread(_ call: StaticString) -> Bool {
-        if Fork.refuses(call) { return false }
+        if isDead || Fork.refuses(call) { return false }
         guard !isHidden else {
             Log.misuse(
                 "\(call)",

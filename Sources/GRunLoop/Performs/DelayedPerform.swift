@@ -12,11 +12,11 @@ extension GRunLoop {
     /// type: it cancels by target, selector and object.
     public struct DelayedPerform: Hashable, Sendable {
         let name: PerformName
-        private let loop: GRunLoop
+        private let owner: Owner
 
         init(_ name: PerformName, of loop: GRunLoop) {
             self.name = name
-            self.loop = loop
+            owner = Owner(loop: loop)
         }
 
         /// Cancels the closure, if it was not called yet.
@@ -27,14 +27,16 @@ extension GRunLoop {
         /// Threads: the loop's own; on another thread the process ends with a message. The corresponding GLib function
         /// is `g_source_remove`.
         @discardableResult public func cancel() -> Bool {
-            !Fork.refuses("DelayedPerform.cancel") && name != .none && loop.cancelPerform(name)
+            !Fork.refuses("DelayedPerform.cancel") && name != .none && owner.loop.cancelPerform(name)
         }
 
-        /// Whether two tokens belong to the same closure. Threads: any.
-        public static func == (one: DelayedPerform, other: DelayedPerform) -> Bool { one.name == other.name }
+        /// The loop. It does not count when tokens are compared, because the name is unique.
+        private struct Owner: Hashable {
+            let loop: GRunLoop
 
-        /// Hashes the token. Threads: any.
-        public func hash(into hasher: inout Hasher) { hasher.combine(name) }
+            static func == (one: Owner, other: Owner) -> Bool { true }
+            func hash(into hasher: inout Hasher) {}
+        }
     }
 
     /// The name of a delayed perform, which no other perform of the process ever has.

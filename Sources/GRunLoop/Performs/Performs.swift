@@ -154,7 +154,7 @@ extension GRunLoop {
 
     /// Cancels a closure: see ``DelayedPerform/cancel()``.
     func cancelPerform(_ perform: PerformName) -> Bool {
-        guard !isDead, requireOwnThread("DelayedPerform.cancel") else { return false }
+        guard requireOwnThread("DelayedPerform.cancel") else { return false }
         let wasThere = removePerform(perform)
         if !cancellables.isEmpty { releaseTarget(of: perform) }
         return wasThere
