@@ -101,7 +101,8 @@ static void note_end_of_thread(void *unused)
 
 static void allocate_depth(void)
 {
-    if (depth_memory != DEPTH_UNKNOWN)
+    // If the thread ends already, note_end_of_thread() would not be called any more.
+    if (depth_memory != DEPTH_UNKNOWN || cgrun_thread_ends())
         return;
     g_main_depth();
     if (__cxa_thread_atexit_impl(note_end_of_thread, NULL, &__dso_handle) == 0)

@@ -28,13 +28,13 @@ public func grun_loop_push_ambient_mode(
 @c @implementation
 public func grun_loop_pop_ambient_mode(_ loop: OpaquePointer?, _ id: guint) {
     Call.of { call in
-        guard let loop = call.loop(loop), call.isOwnThread(loop) else { return }
+        guard let loop = call.ownLoop(loop) else { return }
         _ = call.requires(loop.popAmbientMode(numbered: id), "the mode with this id is pushed")
     }
 }
 
 @c @implementation
-public func grun_loop_detach(_ loop: OpaquePointer?) { Call.of { $0.loop(loop)?.detach() } }
+public func grun_loop_detach(_ loop: OpaquePointer?) { Call.of { $0.ownLoop(loop)?.detach() } }
 
 @c @implementation
-public func grun_loop_attach(_ loop: OpaquePointer?) { Call.of { $0.loop(loop)?.attach() } }
+public func grun_loop_attach(_ loop: OpaquePointer?) { Call.of { $0.ownLoop(loop)?.attach() } }

@@ -33,7 +33,7 @@ extension GRunLoop.RunResult {
 
 @c @implementation
 public func grun_loop_run(_ loop: OpaquePointer?) -> GRunResult {
-    Call.of { $0.loop(loop)?.run().result ?? GRUN_RESULT_FINISHED }
+    Call.of { $0.ownLoop(loop)?.run().result ?? GRUN_RESULT_FINISHED }
 }
 
 @c @implementation
@@ -41,7 +41,8 @@ public func grun_loop_run_in_mode(
     _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ seconds: gdouble, _ returnsAfterSource: gboolean
 ) -> GRunResult {
     Call.of { call in
-        guard let loop = call.loop(loop), let mode = call.runnableMode(mode), let limit = call.seconds(seconds) else {
+        guard let loop = call.ownLoop(loop), let mode = call.runnableMode(mode), let limit = call.seconds(seconds)
+        else {
             return GRUN_RESULT_FINISHED
         }
         return loop.run(mode: mode, for: limit, returningAfterSourceHandled: Bool(returnsAfterSource)).result
@@ -53,7 +54,7 @@ public func grun_loop_run_in_mode_usec(
     _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ microseconds: gint64, _ returnsAfterSource: gboolean
 ) -> GRunResult {
     Call.of { call in
-        guard let loop = call.loop(loop), let mode = call.runnableMode(mode) else { return GRUN_RESULT_FINISHED }
+        guard let loop = call.ownLoop(loop), let mode = call.runnableMode(mode) else { return GRUN_RESULT_FINISHED }
         let limit = Duration(microseconds: microseconds)
         return loop.run(mode: mode, for: limit, returningAfterSourceHandled: Bool(returnsAfterSource)).result
     }
@@ -61,12 +62,12 @@ public func grun_loop_run_in_mode_usec(
 
 @c @implementation
 public func grun_loop_run_until_finished(_ loop: OpaquePointer?) {
-    Call.of { $0.loop(loop)?.run(until: GRunLoop.distantFuture) }
+    Call.of { $0.ownLoop(loop)?.run(until: GRunLoop.distantFuture) }
 }
 
 @c @implementation
 public func grun_loop_run_until_date(_ loop: OpaquePointer?, _ limit: gint64) {
-    Call.of { $0.loop(loop)?.run(until: GRunLoop.Instant(microseconds: limit)) }
+    Call.of { $0.ownLoop(loop)?.run(until: GRunLoop.Instant(microseconds: limit)) }
 }
 
 @c @implementation
@@ -74,7 +75,7 @@ public func grun_loop_run_mode_before_date(
     _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ limit: gint64
 ) -> gboolean {
     Call.of { call in
-        guard let loop = call.loop(loop), let mode = call.runnableMode(mode) else { return false }
+        guard let loop = call.ownLoop(loop), let mode = call.runnableMode(mode) else { return false }
         return loop.run(mode: mode, before: GRunLoop.Instant(microseconds: limit))
     }.gboolean
 }
@@ -82,7 +83,7 @@ public func grun_loop_run_mode_before_date(
 @c @implementation
 public func grun_loop_accept_input(_ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ limit: gint64) {
     Call.of { call in
-        guard let loop = call.loop(loop), let mode = call.runnableMode(mode) else { return }
+        guard let loop = call.ownLoop(loop), let mode = call.runnableMode(mode) else { return }
         loop.acceptInput(forMode: mode, before: GRunLoop.Instant(microseconds: limit))
     }
 }
@@ -90,7 +91,7 @@ public func grun_loop_accept_input(_ loop: OpaquePointer?, _ mode: UnsafePointer
 @c @implementation
 public func grun_loop_poll_limit_date(_ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?) -> gint64 {
     Call.of { call in
-        guard let loop = call.loop(loop), let mode = call.runnableMode(mode) else { return -1 }
+        guard let loop = call.ownLoop(loop), let mode = call.runnableMode(mode) else { return -1 }
         return loop.limitDate(forMode: mode)?.microseconds ?? -1
     }
 }
@@ -148,13 +149,13 @@ public func grun_loop_remove_end_func(_ loop: OpaquePointer?, _ id: guint64) -> 
 
 @c @implementation
 public func grun_loop_start_tracing(_ loop: OpaquePointer?, _ limit: guint) {
-    Call.of { $0.loop(loop)?.startTracing(GRunLoop.Trace(limit: Int(limit))) }
+    Call.of { $0.ownLoop(loop)?.startTracing(GRunLoop.Trace(limit: Int(limit))) }
 }
 
 @c @implementation
 public func grun_loop_stop_tracing(_ loop: OpaquePointer?) -> UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? {
     Call.of { call in
-        guard let loop = call.loop(loop), call.isOwnThread(loop) else { return nil }
+        guard let loop = call.ownLoop(loop) else { return nil }
         let lines = loop.trace?.lines ?? []
         loop.stopTracing()
         return copy(lines)

@@ -104,7 +104,9 @@ public func grun_loop_perform_after(
         guard let loop = call.loop(loop), let delay = call.seconds(seconds), let mode = call.mode(mode),
             let function = call.function(function)
         else { return 0 }
+        // On another thread this is released, which calls `notify`.
         let closure = Closure(function, data, notify)
+        guard call.isOwnThread(loop) else { return 0 }
         let number = loop.performNumbered(
             after: delay, inModes: [mode], data: address(data), function: address(function)
         ) { closure.call() }
@@ -115,7 +117,7 @@ public func grun_loop_perform_after(
 @c @implementation
 public func grun_loop_cancel_perform(_ loop: OpaquePointer?, _ perform: guint64) -> gboolean {
     Call.of { call in
-        guard let loop = call.loop(loop), call.isOwnThread(loop) else { return false }
+        guard let loop = call.ownLoop(loop) else { return false }
         return loop.cancelPerform(numbered: UInt64(perform))
     }.gboolean
 }
@@ -127,6 +129,7 @@ public func grun_loop_perform_with_order(
 ) {
     Call.of(loop, { $0.modes(mode) }, function, otherwise: ()) { loop, modes, function in
         let closure = Closure(function, data, notify)
+        guard loop.isOnOwnThreadForC else { return }
         loop.perform(order: Int(order), inModes: modes, data: address(data), function: address(function)) {
             closure.call()
         }
@@ -136,7 +139,7 @@ public func grun_loop_perform_with_order(
 @c @implementation
 public func grun_loop_cancel_performs(_ loop: OpaquePointer?, _ function: GRunFunc?, _ data: gpointer?) {
     Call.of { call in
-        guard let loop = call.loop(loop), call.isOwnThread(loop) else { return }
+        guard let loop = call.ownLoop(loop) else { return }
         loop.cancelPerforms(data: address(data), function: function.map(address))
     }
 }

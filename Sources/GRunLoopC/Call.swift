@@ -115,7 +115,10 @@ struct Call {
     }
 
     /// Whether the calling thread is the loop's own. If not, or in a forked child, logs a message and returns false.
-    func isOwnThread(_ loop: GRunLoop) -> Bool { loop.isCalledOnOwnThread(by: "") }
+    func isOwnThread(_ loop: GRunLoop) -> Bool { loop.isOnOwnThreadForC }
+
+    /// The loop, if the call is on its own thread. Nil, after a critical message, if it is not.
+    func ownLoop(_ pointer: OpaquePointer?) -> GRunLoop? { loop(pointer).flatMap { isOwnThread($0) ? $0 : nil } }
 }
 
 extension Call {

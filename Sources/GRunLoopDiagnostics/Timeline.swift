@@ -111,7 +111,7 @@ extension GRunLoop {
         /// Threads: any. The time depends on the number of records: some milliseconds for each thousand.
         public func write(to path: String, as format: Format) throws(SystemError) {
             // C would take the NUL for the end of the path, and write another file.
-            if path.utf8.contains(0) { throw .failed(errno: EINVAL, path: path) }
+            if path.utf8.contains(0) { throw .failed(call: "write(2)", errno: EINVAL, path: path) }
             try write(to: OutputFile(path), as: format)
         }
 
@@ -123,7 +123,7 @@ extension GRunLoop {
         private func write(to file: OutputFile, as format: Format) throws(SystemError) {
             if Fork.isChild { throw .forked }
             let error = write(TimelinePicture(of: recording, now: .now()), to: file, as: format)
-            if error != 0 { throw .failed(errno: error, path: file.name) }
+            if error != 0 { throw .failed(call: "write(2)", errno: error, path: file.name) }
         }
 
         private func write(_ picture: TimelinePicture, to file: OutputFile, as format: Format) -> Int32 {

@@ -59,7 +59,8 @@ extension GRunLoop {
             /// A delayed perform: the closure of ``GRunLoop/perform(after:_:)``, the end of a sleep, or the time limit
             /// of a request to a message port.
             case delayedPerform
-            /// The closure of a descriptor source, or of the source of a signal or a child.
+            /// The closure of a descriptor source. Such a source also stands for a ``SignalSource``, a ``ChildSource``
+            /// or a message port.
             case descriptor(DescriptorSource)
             /// A drain of the main dispatch queue.
             case mainQueue

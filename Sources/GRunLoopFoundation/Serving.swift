@@ -32,13 +32,16 @@ extension GRunLoop {
     /// mode, before it returns. Other work that is pending in that mode may be called too. A person who suspects that
     /// serving does harm can set the environment variable `GRUN_NO_FOUNDATION`: then this function throws.
     ///
-    /// Threads: this loop's own. A second call returns another token for the same loop. Serving ends when the last
+    /// Threads: this loop's own, with the run loop of the same thread; otherwise the process ends with a message. A
+    /// second call returns another token for the same loop. Serving ends when the last
     /// token is cancelled or released. There is no corresponding function in Foundation.
     ///
     /// - Parameter runLoop: `RunLoop.current`, which on the main thread is `RunLoop.main`.
     /// - Throws: ``SystemError/unsupported(_:)`` if this process cannot be served, ``SystemError/limitReached(errno:)``
     ///   if no descriptor or memory is left, and ``SystemError/forked``. Then nothing has changed.
     public func serve(_ runLoop: RunLoop) throws(SystemError) -> Serving {
+        if Fork.isChild { throw .forked }
+        if isDead { throw ServingRefusal.loopEnded.error }
         guard GRunLoop.VirtualTime(of: GRunLoop.current) == nil else { throw ServingRefusal.virtualTime.error }
         guard isCurrent, runLoop === RunLoop.current else {
             Log.fatal(
@@ -108,7 +111,7 @@ enum ServingRefusal {
         case .virtualTime:
             "a loop of virtual time cannot serve Foundation's run loop, whose time is the system's; call serve(_:) "
                 + "outside of withVirtualTime"
-        case .loopEnded: "the loop's thread is about to end; serve Foundation's run loop before"
+        case .loopEnded: "the loop's thread has ended, or is about to end; serve Foundation's run loop before"
         case .anotherCopy:
             "another copy of GRunLoop was loaded first and serves this process; link the program and its plug-ins to "
                 + "one shared library with GRunLoop and GRunLoopFoundation in it"

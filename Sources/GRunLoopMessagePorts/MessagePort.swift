@@ -404,7 +404,7 @@ extension GRunLoop {
             _ operation: MembershipOperation, of loop: GRunLoop, forMode mode: Mode
         ) throws(SystemError) -> Bool {
             if case .add = operation, !mayBeAdded(to: loop) { return false }
-            defer { if case .add = operation { watchUnlessTooDeep() } }
+            defer { if case .add = operation, !Fork.isChild { watchUnlessTooDeep() } }
             return try standIn.carryOut(operation, of: loop, forMode: mode, for: self, "MessagePort", makeSource)
         }
 

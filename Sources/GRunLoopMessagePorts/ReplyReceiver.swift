@@ -193,7 +193,7 @@ final class MessageNews: @unchecked Sendable {
 extension GRunLoop.SystemError {
     fileprivate var number: Int32 {
         switch self {
-        case .limitReached(let errno), .forbidden(_, let errno), .failed(let errno, _): errno
+        case .limitReached(let errno), .forbidden(_, let errno), .failed(_, let errno, _): errno
         case .notPollable: EPERM
         case .notOpen, .signalRefused, .signalHandled, .notAChild, .statusLost, .unsupported, .forked: EBADF
         }

@@ -52,6 +52,29 @@ import Testing
         }
     }
 
+    @Test("a token cancels on any thread, once, also from a deinit; a target is released then")
+    func anyThread() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let target = Shared<Witness?>(Witness { trace("target released") })
+            let performs = Shared<[GRunLoop.DelayedPerform]>([])
+            performs.value = [
+                loop.perform(after: .zero) { trace("performed") },
+                loop.perform(after: .zero, inModes: ["one", .default]) { trace("performed") },
+                loop.perform(after: .zero, target: target.value) { trace("performed") },
+            ]
+            target.value = nil
+            onPlainThread {
+                for each in performs.value { #expect(each.cancel()) }
+                for each in performs.value { #expect(!each.cancel()) }
+            }
+            #expect(loop.run(for: .zero) != .handledSource)
+            #expect(trace.take() == ["target released"])
+            loop.cancelPerforms(target: performs)
+            #expect(loop.run(for: .zero) == .finished)
+        }
+    }
+
     /// Keys of one hash.
     private struct Key: Hashable {
         let number: Int

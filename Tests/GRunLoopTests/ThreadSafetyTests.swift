@@ -104,10 +104,6 @@ private enum WrongThread {
         Call("perform(after:)") { $0.perform(after: .zero) {} },
         Call("perform(order:)") { $0.perform(order: 0, inModes: ["here"]) {} },
         Call("cancelPerforms") { $0.cancelPerforms(target: Witness {}) },
-        Call("DelayedPerform.cancel") { loop in
-            let made = try? loop.performAndWait { GRunLoop.current.perform(after: .seconds(60)) {} }
-            made?.cancel()
-        },
         Call("push(ambientMode:)") { _ = try? $0.push(ambientMode: "here") },
         Call("PushedMode.pop") { loop in
             let pushed = try? loop.performAndWait { try GRunLoop.current.push(ambientMode: "here") }

@@ -693,9 +693,9 @@ private final class Callee: Forwarder, @unchecked Sendable {
         defer { rmdir(folder) }
         for (path, code) in [(folder, EISDIR), (folder + "/no/x.html", ENOENT), ("/dev/full", ENOSPC), ("", ENOENT)] {
             let error = #expect(throws: GRunLoop.SystemError.self) { try timeline.write(to: path, as: .html) }
-            #expect(error == .failed(errno: code, path: path))
+            #expect(error == .failed(call: "write(2)", errno: code, path: path))
         }
-        #expect(throws: GRunLoop.SystemError.failed(errno: EINVAL, path: "a\0b")) {
+        #expect(throws: GRunLoop.SystemError.failed(call: "write(2)", errno: EINVAL, path: "a\0b")) {
             try timeline.write(to: "a\0b", as: .chromeJSON)
         }
         // A full disk: nothing is left of the new file.
@@ -770,7 +770,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
             let reader = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
             defer { close(reader) }
             lchown(path, 12_345, 12_345)
-            #expect(throws: GRunLoop.SystemError.failed(errno: EACCES, path: path), "\(kind)") {
+            #expect(throws: GRunLoop.SystemError.failed(call: "write(2)", errno: EACCES, path: path), "\(kind)") {
                 try GRunLoop.Timeline().write(to: path, as: .chromeJSON)
             }
             #expect(try String(contentsOfFile: victim, encoding: .utf8) == "former", "\(kind)")

@@ -42,7 +42,7 @@ func timelineOnAFullDisk() throws {
         try timeline.write(to: "\(runtimeDirectory)/x.html", as: .html)
         exit(1)
     } catch {
-        exit(error == .failed(errno: EFBIG, path: "\(runtimeDirectory)/x.html") ? 0 : 2)
+        exit(error == .failed(call: "write(2)", errno: EFBIG, path: "\(runtimeDirectory)/x.html") ? 0 : 2)
     }
 }
 

@@ -50,4 +50,8 @@ __attribute__((always_inline)) static inline uint32_t cgrun_pulse_count(cgrun_pu
     return __atomic_load_n(&pulse->wants, __ATOMIC_RELAXED);
 }
 
+/// Notes that the destructors of the calling thread's thread-specific data are called from now on.
+void cgrun_note_thread_ends(void);
+bool cgrun_thread_ends(void);
+
 #endif

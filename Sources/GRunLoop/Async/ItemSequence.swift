@@ -39,8 +39,8 @@ extension GRunLoop {
             ///   descriptor is ready for, all that the loop has done, or which signals came and how often. For a port,
             ///   it is the next message. Nil if there will be nothing more, because the task was cancelled or the loop
             ///   has ended.
-            /// - Throws: ``SystemError`` if a descriptor cannot be watched, ``SystemError`` if signals cannot. The
-            ///   next call tries again. For ``Ticks``, ``Activities`` and ``Port/Messages`` nothing is thrown.
+            /// - Throws: ``SystemError`` if a descriptor or a signal cannot be watched. The next call tries again. For
+            ///   ``Ticks``, ``Activities`` and ``Port/Messages`` nothing is thrown.
             ///
             /// Threads: any, one task at a time.
             nonisolated(nonsending) public mutating func next() async throws(Failure) -> Element? {

@@ -14,9 +14,9 @@ extension GRunLoop {
     ///   - names: the modes in which the loop notices the end of the child. While none of these modes runs, the wait
     ///     goes on.
     /// - Returns: how the child has ended.
-    /// - Throws: ``SystemError`` immediately, if it is known already that the status can never be read.
-    ///   ``SystemError`` if no descriptor is left to wait with. `CancellationError` as soon as the task is
-    ///   cancelled. ``LoopEndedError`` if the loop's thread has ended or ends, and in a forked child.
+    /// - Throws: ``SystemError`` immediately, if it is known already that the status can never be read, or if no
+    ///   descriptor is left to wait with. `CancellationError` as soon as the task is cancelled. ``LoopEndedError`` if
+    ///   the loop's thread has ended or ends, and in a forked child.
     ///
     /// Threads: any. The task is resumed as by ``ItemSequence/Iterator/next()``. There is no corresponding Core
     /// Foundation function; GLib's is `g_subprocess_wait_async`.

@@ -167,7 +167,7 @@ final class DescriptorSet {
         do throws(GRunLoop.SystemError) {
             try control(EPOLL_CTL_ADD, descriptor, conditions, generation)
         } catch {
-            guard error == .failed(errno: EEXIST) else { throw error }
+            guard error == .failed(call: "epoll_ctl(2)", errno: EEXIST) else { throw error }
             // The kernel still has an old watch of this number and file. The program closed the descriptor while a
             // source still used it, so the watch could not be removed. Now the program has duplicated the same file to
             // the same number.
@@ -194,7 +194,7 @@ final class DescriptorSet {
             // the sources.
             let generation = nextGeneration()
             watches[Int(descriptor)].generation = generation
-            guard error == .failed(errno: ENOENT) else { throw error }
+            guard error == .failed(call: "epoll_ctl(2)", errno: ENOENT) else { throw error }
             try begin(descriptor, conditions, generation)
             return true
         }

@@ -5,8 +5,8 @@
 /// source or a message port.
 ///
 /// The source owns the object, and the modes own the source. So the object lives as long as it is in a mode, and this
-/// place does not keep the source. The source goes when the object is in no mode and no callout is under way. Then the
-/// next addition to a mode makes another source.
+/// place does not keep the source. When the object is in no mode and no callout is under way, the source is released.
+/// The next addition to a mode makes another source.
 ///
 /// Any thread.
 package final class StandIn: @unchecked Sendable {
@@ -65,7 +65,8 @@ package final class StandIn: @unchecked Sendable {
 
     /// Ends the place: the source leaves every mode, and no other is made. Returns false if that was done before.
     ///
-    /// - Parameter confined: what holds the object's closure; it is let go of.
+    /// - Parameter confined: holds the closure and its actor, if the closure belongs to an actor; its closure is
+    ///   released.
     package func end(lettingGoOf confined: Confined?) -> Bool {
         guard !Fork.isChild else { return false }
         let (isFirst, source) = lock.withLock {

@@ -187,23 +187,33 @@ public final class GRunLoop: @unchecked Sendable {
         isCurrent || explainThread(call)
     }
 
-    /// Handles a call on a thread that is not the loop's own. A call from Swift ends the process. A call from C, and a
-    /// call in virtual time on a loop that is replaced, is logged, and false is returned. A loop that has ended ignores
-    /// the call.
+    /// Handles a call on a thread that is not the loop's own: ends the process. A loop that has ended ignores the call,
+    /// and so does a loop that is replaced in virtual time, which is logged.
     private func explainThread(_ call: StaticString) -> Bool {
-        if isDead || Fork.refuses(call) { return false }
-        guard !isHidden else {
+        if isIgnored("\(call)") { return false }
+        Log.fatal("\(call)", "called on another thread than the loop's own; call it there, by async(inModes:_:)")
+    }
+
+    /// Returns whether a call of a C function is on the loop's own thread. If it is not, that is logged.
+    package var isOnOwnThreadForC: Bool {
+        if isCurrent { return !Fork.refuses("") }
+        if !isIgnored("") {
             Log.misuse(
-                "\(call)",
-                "ignored: its thread is in virtual time, where another loop stands in for this one; call it afterwards")
-            return false
+                "", "called on another thread than the loop's own, and ignored; call it there, by grun_loop_post()")
         }
-        guard cgrun_get_caller() != nil else {
-            Log.fatal("\(call)", "called on another thread than the loop's own; call it there, by async(inModes:_:)")
-        }
-        Log.misuse(
-            "\(call)", "called on another thread than the loop's own, and ignored; call it there, by grun_loop_post()")
         return false
+    }
+
+    private func isIgnored(_ call: String) -> Bool {
+        if isDead || Fork.isChild {
+            if Fork.isChild { Fork.explain(call) }
+            return true
+        }
+        guard isHidden else { return false }
+        Log.misuse(
+            call,
+            "ignored: its thread is in virtual time, where another loop stands in for this one; call it afterwards")
+        return true
     }
 
     func countDestructorRound() -> Int32 {

@@ -47,7 +47,7 @@ extension GRunLoop {
     /// - Returns: what `body` returns.
     /// - Throws: what `body` throws, and what ``push(ambientMode:)`` throws; then `body` was not called.
     ///
-    /// Threads: the loop's own; from another one it is logged, and `body` is called without another mode.
+    /// Threads: the loop's own; on another thread the process ends with a message.
     public func withAmbientMode<Result, Failure: Error>(
         _ name: Mode, _ body: () throws(Failure) -> Result
     ) throws -> Result {

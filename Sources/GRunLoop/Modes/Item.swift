@@ -83,9 +83,13 @@ extension GRunLoop {
     /// closures immediately. It notices a ``Source`` and an ``Observer`` when it wakes. ``Source`` says when its
     /// `schedule` is called.
     ///
-    /// - Throws: the item's ``Item/AddError``. Adding a source, a timer, an observer, an idle queue or a port does not
-    ///   throw. Adding a ``DescriptorSource`` throws a ``SystemError`` if its descriptor cannot be watched; then
-    ///   the source has joined none of the modes.
+    /// The mode keeps the item until the item is removed or invalidated, so the program need not keep it. There are two
+    /// exceptions: a ``Channel`` is closed when the program releases it, and of an item that is made of others, the
+    /// mode keeps the parts.
+    ///
+    /// - Throws: the item's ``Item/AddError``. Adding a ``DescriptorSource``, a ``SignalSource``, a ``ChildSource`` or
+    ///   a message port throws a ``SystemError`` if its descriptor cannot be watched; then it has joined none of the
+    ///   modes. Adding any other item of the library does not throw.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopAddSource`, `CFRunLoopAddTimer` and
     /// `CFRunLoopAddObserver`.

@@ -2,13 +2,15 @@
 // The table of the delayed performs that have a target, and of all ordered performs. An ordered perform finds its
 // source in it.
 
+import Synchronization
+
 /// The performs that the program can cancel by target and key, and the sources of ordered performs. Own thread only.
 /// The cost of a cancellation does not depend on the number of other performs.
 ///
 /// Comparing or hashing a key runs code of the program. So the caller hashes the key before it uses this table. The
 /// table finds the performs whose keys have the same hash, and the caller compares their keys one after the other.
 struct Cancellables {
-    /// The number of an addition, from 1.
+    /// The number of an addition; not 0.
     typealias Number = UInt64
 
     /// The object or the pointer by which the program cancels performs.
@@ -69,10 +71,13 @@ struct Cancellables {
     private var entries: [Number: Entry] = [:]
     private var delayed: [GRunLoop.PerformName: Number] = [:]
     private var lines: [Line.Name: Line] = [:]
+    /// The number of the last addition. Each loop has a range of its own, so that no two performs of the process have
+    /// the same number.
     private var additions: Number
+    private static let ranges = Atomic<Number>(0)
 
-    /// - Parameter additions: for tests: how many performs were added before.
-    init(additions: Number = 0) { self.additions = additions }
+    /// - Parameter additions: tests set it.
+    init(additions: Number = Self.ranges.add(1, ordering: .relaxed).oldValue << 40) { self.additions = additions }
 
     var isEmpty: Bool { entries.isEmpty }
 
@@ -108,6 +113,11 @@ struct Cancellables {
         return (line?.numbers ?? []).compactMap { number in
             entries[number].flatMap { $0.name }.map { (number, $0) }
         }
+    }
+
+    /// Removes a delayed perform by its number. Nil if the number is unknown, or stands for an ordered perform.
+    mutating func removeDelayed(_ number: Number) -> GRunLoop.PerformName? {
+        entries[number]?.perform == nil ? nil : remove(number)?.perform
     }
 
     mutating func remove(_ perform: GRunLoop.PerformName) -> Entry? { delayed[perform].flatMap { remove($0) } }

@@ -14,9 +14,10 @@ extension GRunLoop {
         let name: PerformName
         private let owner: Owner
 
-        init(_ name: PerformName, of loop: GRunLoop) {
+        /// - Parameter hasTarget: whether the loop's table of targets has the perform.
+        init(_ name: PerformName, of loop: GRunLoop, hasTarget: Bool = false) {
             self.name = name
-            owner = Owner(loop: loop)
+            owner = Owner(loop: loop, hasTarget: hasTarget)
         }
 
         /// Cancels the closure, if it was not called yet.
@@ -24,15 +25,18 @@ extension GRunLoop {
         /// - Returns: true if the closure was cancelled; false if it was called, is being called, or was cancelled
         ///   before, however long ago that was. False, too, if no closure was added, or if the loop's thread has ended.
         ///
-        /// Threads: the loop's own; on another thread the process ends with a message. The corresponding GLib function
-        /// is `g_source_remove`.
+        /// Threads: any. The closure is released on the calling thread, or on its actor if it belongs to one. The
+        /// corresponding GLib function is `g_source_remove`.
         @discardableResult public func cancel() -> Bool {
-            !Fork.refuses("DelayedPerform.cancel") && name != .none && owner.loop.cancelPerform(name)
+            guard !Fork.refuses("DelayedPerform.cancel"), owner.loop.removePerform(name) else { return false }
+            if owner.hasTarget { owner.loop.releaseTarget(of: name) }
+            return true
         }
 
-        /// The loop. It does not count when tokens are compared, because the name is unique.
+        /// What cancels the perform. It does not count when tokens are compared, because the name is unique.
         private struct Owner: Hashable {
             let loop: GRunLoop
+            let hasTarget: Bool
 
             static func == (one: Owner, other: Owner) -> Bool { true }
             func hash(into hasher: inout Hasher) {}

@@ -144,24 +144,22 @@ extension GRunLoop {
         // Before anything is added, because hashing the key calls code of the program.
         let name = name()
         let perform = addPerform(at: time.addingSaturating(Nanoseconds(ahead: delay)), inModes: names, body)
-        if perform != .none, let name { cancellables.add(perform, name, heldBy: holder) }
-        return DelayedPerform(perform, of: self)
+        guard perform != .none, let name else { return DelayedPerform(perform, of: self) }
+        cancellables.add(perform, name, heldBy: holder)
+        return DelayedPerform(perform, of: self, hasTarget: true)
     }
 
     @inline(__always) func canPerformLater() -> Bool {
         !Fork.refuses("perform(after:)") && requireOwnThread("perform(after:)")
     }
 
-    /// Cancels a closure: see ``DelayedPerform/cancel()``.
-    func cancelPerform(_ perform: PerformName) -> Bool {
-        guard requireOwnThread("DelayedPerform.cancel") else { return false }
-        let wasThere = removePerform(perform)
-        if !cancellables.isEmpty { releaseTarget(of: perform) }
-        return wasThere
-    }
-
-    @inline(never) private func releaseTarget(of perform: PerformName) {
-        _ = cancellables.remove(perform)
+    /// Releases the target of a perform that was cancelled. The table of targets is the loop's thread's. Any thread.
+    @inline(never) func releaseTarget(of perform: PerformName) {
+        if isCurrent {
+            _ = cancellables.remove(perform)
+        } else {
+            async { [unowned self] in _ = cancellables.remove(perform) }
+        }
     }
 
     /// Calls the closure once, at the start of the next pass in one of the modes. Does not wake the loop.

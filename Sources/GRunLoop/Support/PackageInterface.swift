@@ -12,8 +12,7 @@ package import CGRunGLib
 // MARK: Checks of a call
 
 extension GRunLoop {
-    /// Returns whether `call`, which is for the loop's own thread only, may go on: see
-    /// `requireOwnThread`.
+    /// Returns whether `call`, which is for the loop's own thread only, may go on. On another thread the process ends.
     package func isCalledOnOwnThread(by call: StaticString) -> Bool {
         !Fork.refuses(call) && requireOwnThread(call)
     }
@@ -111,7 +110,7 @@ extension GRunLoop {
 
     /// Cancels a perform by its number, as ``DelayedPerform/cancel()`` does. The loop's own thread.
     package func cancelPerform(numbered number: UInt64) -> Bool {
-        cancellables.remove(number)?.perform.map { removePerform($0) } ?? false
+        cancellables.removeDelayed(number).map { removePerform($0) } ?? false
     }
 
     /// Performs a closure in a later pass, as ``perform(order:inModes:target:key:_:)`` does. The target is the user

@@ -29,14 +29,14 @@ extension GRunLoop {
         case limitReached(errno: Int32)
         /// A sandbox forbids the system call `call`, or the kernel does not have it (`EPERM`, `EACCES`, `ENOSYS`).
         case forbidden(call: String, errno: Int32)
-        /// Any other error of the kernel; `path` is the file that the call was about.
-        case failed(errno: Int32, path: String? = nil)
-        /// The process has not what the call needs; the text says what to do.
+        /// The system call `call` has failed for another reason; `path` is the file that the call was about.
+        case failed(call: String, errno: Int32, path: String? = nil)
+        /// The process lacks what the call needs; the text says what to do.
         case unsupported(String)
         /// This process was forked and did not exec().
         case forked
 
-        /// What is wrong and what to do, as one sentence. Threads: any.
+        /// What is wrong and what to do. Threads: any.
         public var description: String {
             switch self {
             case .notOpen(let descriptor):
@@ -56,13 +56,13 @@ extension GRunLoop {
             case .limitReached(EAGAIN):
                 "no thread can be started (\(errorMessage(EAGAIN))); raise the limit of threads, or free memory"
             case .limitReached(let errno):
-                "no descriptor, thread or memory is left (\(errorMessage(errno))); close some or raise the limit, and "
-                    + "try again"
+                "no descriptor, thread or memory is left (\(errorMessage(errno))); close descriptors or raise the "
+                    + "limit, and try again"
             case .forbidden(let call, let errno) where ["pidfd_open(2)", "waitid(2)"].contains(call):
                 KernelRefusal.message(call, errno) + ", which takes Linux 5.4, or use g_child_watch_add()"
             case .forbidden(let call, let errno): KernelRefusal.message(call, errno)
-            case .failed(let errno, nil): "the kernel has refused a call (\(errorMessage(errno)))"
-            case .failed(let errno, let path?):
+            case .failed(let call, let errno, nil): "\(call) has failed (\(errorMessage(errno)))"
+            case .failed(_, let errno, let path?):
                 "\(quoted(path)) cannot be written to (\(errorMessage(errno))); give it a name in a folder that can be "
                     + "written to and has room"
             case .unsupported(let reason): reason
@@ -87,13 +87,13 @@ extension GRunLoop {
                 switch KernelRefusal(errno) {
                 case .shortage: .limitReached(errno: errno)
                 case .forbidden: .forbidden(call: call, errno: errno)
-                case .other: .failed(errno: errno)
+                case .other: .failed(call: call, errno: errno)
                 }
         }
 
         /// Makes the error for an error number of `pthread_create(3)`.
         package init(creatingThread errno: Int32) {
-            self = errno == EAGAIN || errno == ENOMEM ? .limitReached(errno: errno) : .failed(errno: errno)
+            self = errno == EAGAIN ? .limitReached(errno: errno) : .init(errno: errno, of: "pthread_create(3)")
         }
     }
 }

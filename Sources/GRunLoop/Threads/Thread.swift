@@ -44,6 +44,7 @@ extension GRunLoop {
             name: String = "GRunLoop", stackSize: Int = 0, setUp: (@Sendable (isolated Isolation) -> Void)? = nil
         ) throws(SystemError) {
             if Fork.isChild { throw .forked }
+            if OneCopy.other != nil { throw .unsupported(OneCopy.text) }
             self.name = name
             body = ThreadBody(name: name, setUp: setUp)
             switch body.start(stackSize: stackSize) {

@@ -98,6 +98,7 @@ package enum ThreadLoops {
     /// before (item 12).
     private static let threadWillEnd: @convention(c) (UnsafeMutableRawPointer?) -> Void = { known in
         guard let known else { return }
+        cgrun_note_thread_ends()
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
         // Sets the key again, which the system has cleared, so that code in later destructors still finds the loop.
         pthread_setspecific(key, known)

@@ -59,8 +59,8 @@ typedef gboolean (*GRunSignalSourceFunc) (GRunSignalSource *source,
  * g_unix_signal_source_new().
  *
  * Returns: (transfer full) (nullable): the source; %NULL with %GRUN_ERROR_SIGNAL_REFUSED, %GRUN_ERROR_SIGNAL_HANDLED,
- *   %GRUN_ERROR_LIMIT_REACHED or %GRUN_ERROR_NOT_SUPPORTED; the last one in a forked child, or if a sandbox forbids a
- *   system call
+ *   %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM or %GRUN_ERROR_NOT_SUPPORTED; the last one in a forked child, or if a
+ *   sandbox forbids a system call
  */
 GRUN_AVAILABLE_IN_1_0
 GRunSignalSource *grun_signal_source_new (gint signum,

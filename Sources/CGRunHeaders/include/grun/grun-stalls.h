@@ -37,7 +37,8 @@ typedef void (*GRunStallFunc)(GRunLoop *loop,
  * @user_data: (nullable): the data to pass to @func
  * @notify: (nullable): a function that is called with @user_data after the last call of @func, on any thread;
  *   immediately if @func is %NULL or on an error
- * @error: the return location for %GRUN_ERROR_NO_THREAD, or %NULL
+ * @error: the return location for %GRUN_ERROR_NO_THREAD, %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM or, in a forked
+ *   child, %GRUN_ERROR_NOT_SUPPORTED; or %NULL
  *
  * Reports callouts of a loop that run longer than @seconds. A stall is noticed at most @seconds / 8 late, or a
  * millisecond if that is longer. The report names the callout and holds a backtrace of the loop's thread, which is

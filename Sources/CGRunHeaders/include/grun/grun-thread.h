@@ -36,8 +36,9 @@ typedef void (*GRunThreadSetUpFunc) (GRunLoop *loop,
  *
  * Threads: any. The corresponding Foundation class is `NSThread`, with a run loop run in its main method.
  *
- * Returns: (transfer full): the thread; %NULL with %GRUN_ERROR_NO_THREAD if the thread cannot be started, or with
- *   %GRUN_ERROR_LIMIT_REACHED if no descriptor is left for the thread's loop
+ * Returns: (transfer full) (nullable): the thread; %NULL with %GRUN_ERROR_NO_THREAD if the system has no thread left,
+ *   %GRUN_ERROR_LIMIT_REACHED if no descriptor or memory is left, %GRUN_ERROR_SYSTEM for another reason, or
+ *   %GRUN_ERROR_NOT_SUPPORTED in a forked child, or if a sandbox forbids a system call
  */
 GRUN_AVAILABLE_IN_1_0
 GRunThread *grun_thread_new (const char *name,

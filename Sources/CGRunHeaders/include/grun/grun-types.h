@@ -276,7 +276,7 @@ typedef enum /*< flags >*/
  * @GRUN_ERROR_LIMIT_REACHED: the process or the system has no descriptor, watch or memory left
  * @GRUN_ERROR_SYSTEM: the kernel has refused for another reason, which the error's message states
  * @GRUN_ERROR_LOOP_ENDED: the loop's thread has ended, so the loop can never do what was asked of it
- * @GRUN_ERROR_NO_THREAD: the system has no thread left, or the process was forked and did not exec()
+ * @GRUN_ERROR_NO_THREAD: the system has no thread left
  * @GRUN_ERROR_SIGNAL_REFUSED: a run loop cannot listen to this signal, or no signal has this number; the error's
  *   message says what to do instead
  * @GRUN_ERROR_SIGNAL_HANDLED: code in this process has a handler for the signal already
@@ -284,8 +284,8 @@ typedef enum /*< flags >*/
  * @GRUN_ERROR_STATUS_LOST: the exit status of the child is lost: SIGCHLD is ignored, SA_NOCLDWAIT is set, or other code
  *   in the process has reaped the child
  * @GRUN_ERROR_NOT_SUPPORTED: a sandbox forbids a system call, which the error's message names, or the kernel does not
- *   have it; or the process was forked and did not exec(), so that it cannot have a signal source, a message port or a
- *   timeline
+ *   have it; or the process was forked and did not exec(), so that it cannot have a thread, a signal source, a message
+ *   port, a watch for stalls or a timeline
  * @GRUN_ERROR_INVALID_NAME: the name of a message port is empty, or longer than 128 bytes
  * @GRUN_ERROR_NAME_TAKEN: a message port has this name already, in this process or in another process
  * @GRUN_ERROR_NOT_FOUND: no message port has this name
