@@ -53,7 +53,7 @@ public func grun_thread_get_loop(_ thread: OpaquePointer?) -> OpaquePointer? {
 public func grun_thread_stop(_ thread: OpaquePointer?) { Call.of { $0.thread(thread)?.stop() } }
 
 @c @implementation
-public func grun_thread_join(_ thread: OpaquePointer?) {
+public func grun_thread_wait(_ thread: OpaquePointer?) {
     Call.of { call in
         guard let thread = call.thread(thread), !Fork.refuses(""),
             call.requires(!thread.loop.isOfThisThread, "the calling thread is another one")

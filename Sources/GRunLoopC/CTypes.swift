@@ -253,6 +253,7 @@ public func grun_check_version(_ major: guint, _ minor: guint, _ micro: guint) -
 }
 
 private enum Version {
-    nonisolated(unsafe) static let tooOld = UnsafePointer(copy("GRunLoop is too old: another version was asked for"))
-    nonisolated(unsafe) static let tooNew = UnsafePointer(copy("GRunLoop is too new: its major version is another one"))
+    private static let text = "GRunLoop \(GRUN_MAJOR_VERSION).\(GRUN_MINOR_VERSION).\(GRUN_MICRO_VERSION)"
+    nonisolated(unsafe) static let tooOld = UnsafePointer(copy("\(text) is older than the version that is needed"))
+    nonisolated(unsafe) static let tooNew = UnsafePointer(copy("\(text) has another major version than is needed"))
 }

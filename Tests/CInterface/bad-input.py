@@ -366,7 +366,7 @@ static void drop(Good *good)
     grun_message_port_invalidate(good->message_port);
     grun_message_port_unref(good->message_port);
     g_bytes_unref(good->bytes);
-    grun_thread_join(good->thread);
+    grun_thread_wait(good->thread);
     grun_thread_unref(good->thread);
     g_main_context_unref(good->context);
     g_clear_error(&good->error);
@@ -491,10 +491,10 @@ def main():
           "            pause();\n    }")
     print('    other = grun_thread_new("other", NULL, NULL, NULL);')
     print('    ended = grun_thread_new("ended", NULL, NULL, NULL);')
-    print("    grun_thread_stop(ended);\n    grun_thread_join(ended);")
+    print("    grun_thread_stop(ended);\n    grun_thread_wait(ended);")
     for name, how in names:
         print("    %s(%s);" % (how, name))
-    print("    grun_thread_stop(other);\n    grun_thread_join(other);")
+    print("    grun_thread_stop(other);\n    grun_thread_wait(other);")
     print("    grun_thread_unref(other);\n    grun_thread_unref(ended);")
     print("    g_free(long_name);\n    g_error_free(set_error);\n    g_free(message);\n    close(descriptor);")
     print("    remove_directory();")

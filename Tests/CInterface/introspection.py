@@ -66,6 +66,17 @@ class Timers(OnOwnThread):
         self.assertEqual(fires, [hour * 3600 * 10**6 for hour in range(1, 25)])
 
 
+    def test_delayed_call_is_cancelled_by_its_number(self):
+        called = []
+        first = self.loop.perform_after(0, PRIVATE, lambda: called.append("first"))
+        second = self.loop.perform_after(0, PRIVATE, lambda: called.append("second"))
+        self.assertTrue(self.loop.cancel_perform(first))
+        self.assertFalse(self.loop.cancel_perform(first))
+        self.assertFalse(self.loop.cancel_perform(0))
+        self.loop.run_in_mode(PRIVATE, 0, False)
+        self.assertEqual(called, ["second"])
+        self.assertFalse(self.loop.cancel_perform(second))
+
     def test_of_no_length(self):
         with self.assertRaisesRegex(ValueError, "GRun.Timer.new: seconds is NaN"):
             GRun.Timer.new(float("nan"), True, lambda timer: True)
@@ -330,7 +341,7 @@ class Threads(OnOwnThread):
         thread.get_loop().perform_and_wait(GRun.MODE_COMMON, lambda: names.append("performed"))
         self.assertEqual(names, ["set up", "performed"])
         thread.stop()
-        thread.join()
+        thread.wait()
         with self.assertRaises(GLib.Error):
             thread.get_loop().perform_and_wait(GRun.MODE_COMMON, lambda: None)
 
@@ -343,7 +354,7 @@ class Threads(OnOwnThread):
         loop.add_end_func(lambda: names.append("last"))
         self.assertTrue(loop.remove_end_func(removed))
         thread.stop()
-        thread.join()
+        thread.wait()
         self.assertEqual(names, ["last", "first"])
         with self.assertRaises(GLib.Error):
             loop.add_end_func(lambda: None)

@@ -398,7 +398,7 @@ static void check_start_on_ended_loop(Inbox *inbox, GRunRemoteMessagePort *remot
         grun_remote_message_port_start_request(
             remote, 3, NULL, NULL, 0, 1, 1000, other, GRUN_MODE_COMMON, end, &started, let_go_of_started, NULL), !=, 0);
     grun_thread_stop(thread);
-    grun_thread_join(thread);
+    grun_thread_wait(thread);
     grun_thread_unref(thread);
     g_assert_cmpuint(started.calls, ==, 0);
     g_assert_cmpuint(started.lets_go, ==, 1);

@@ -131,7 +131,7 @@ void check_performs(void)
 
     // For an ended thread both are errors, and the data are let go.
     grun_thread_stop(thread);
-    grun_thread_join(thread);
+    grun_thread_wait(thread);
     g_assert_false(grun_loop_perform_and_wait(other, GRUN_MODE_COMMON, note_thread, &count, &error));
     g_assert_error(error, GRUN_ERROR, GRUN_ERROR_LOOP_ENDED);
     g_clear_error(&error);
@@ -191,7 +191,7 @@ static void set_up(GRunLoop *loop, gpointer data)
 
 static void join_itself(gpointer thread)
 {
-    grun_thread_join(thread);
+    grun_thread_wait(thread);
 }
 
 void check_thread(void)
@@ -207,14 +207,14 @@ void check_thread(void)
     grun_thread_unref(thread);
 
     // It would wait for its own end.
-    g_test_expect_message("GRunLoop", G_LOG_LEVEL_CRITICAL, "grun_thread_join: *");
+    g_test_expect_message("GRunLoop", G_LOG_LEVEL_CRITICAL, "grun_thread_wait: *");
     g_assert_true(grun_loop_perform_and_wait(count.loop, GRUN_MODE_COMMON, join_itself, thread, NULL));
     g_test_assert_expected_messages();
 
     grun_thread_stop(thread);
     grun_thread_stop(thread);
-    grun_thread_join(thread);
-    grun_thread_join(thread);
+    grun_thread_wait(thread);
+    grun_thread_wait(thread);
     grun_thread_unref(thread);
 }
 
@@ -321,7 +321,7 @@ void check_types(void)
     GRunThread *same = grun_thread_ref(thread);
     CHECK_BOXED(grun_thread_get_type(), "GRunThread", thread, grun_thread_ref, grun_thread_unref);
     grun_thread_stop(same);
-    grun_thread_join(same);
+    grun_thread_wait(same);
     grun_thread_unref(same);
 
     check_value(grun_send_result_get_type(), GRUN_SEND_RESULT_FULL, "full");

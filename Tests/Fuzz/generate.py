@@ -110,7 +110,7 @@ RULES = {
     "grun_with_virtual_time": ("virtual_time", "nests without end"),
     "grun_loop_perform_and_wait": ("wait_for_loop", "waits for another thread, which may wait for this one"),
     "grun_thread_new": ("new_thread", "the system has only so many"),
-    "grun_thread_join": ("join", "waits for a thread that nobody has stopped, or that waits for this one"),
+    "grun_thread_wait": ("join", "waits for a thread that nobody has stopped, or that waits for this one"),
     "grun_port_send_before": ("send_before", "waits for as long as it is told, which may be for ever"),
     "grun_port_message_add_port": ("carry_port", "a port that waits in its own queue holds itself"),
     "grun_port_message_set_reply_port": ("carry_port", "the same"),

@@ -228,7 +228,7 @@ static void invalidate(Kind kind, gpointer object)
         break;
     case KIND_THREAD:
         grun_thread_stop(object);
-        grun_thread_join(object);
+        grun_thread_wait(object);
         break;
     default:
         break;

@@ -144,7 +144,7 @@ static void warm_up(void)
     g_main_context_iteration(NULL, FALSE);
     GRunThread *thread = grun_thread_new("warm", NULL, NULL, NULL);
     grun_thread_stop(thread);
-    grun_thread_join(thread);
+    grun_thread_wait(thread);
     grun_thread_unref(thread);
     grun_with_virtual_time(0, in_virtual_time, NULL);
     // Of the log, whose first message may make something.

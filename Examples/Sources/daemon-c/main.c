@@ -207,7 +207,7 @@ static void stop_workers(Daemon *daemon)
     for (guint i = 0; i < daemon->workers->len; i++)
         grun_thread_stop(daemon->workers->pdata[i]);
     for (guint i = 0; i < daemon->workers->len; i++)
-        grun_thread_join(daemon->workers->pdata[i]);
+        grun_thread_wait(daemon->workers->pdata[i]);
     g_ptr_array_set_size(daemon->workers, 0);
 }
 

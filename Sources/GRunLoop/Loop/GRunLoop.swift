@@ -190,7 +190,7 @@ public final class GRunLoop: @unchecked Sendable {
     /// Handles a call on a thread that is not the loop's own: ends the process. A loop that has ended ignores the call,
     /// and so does a loop that is replaced in virtual time, which is logged.
     private func explainThread(_ call: StaticString) -> Bool {
-        if isIgnored("\(call)") { return false }
+        if isDead || isIgnored("\(call)") { return false }
         Log.fatal("\(call)", "called on another thread than the loop's own; call it there, by async(inModes:_:)")
     }
 
@@ -205,8 +205,8 @@ public final class GRunLoop: @unchecked Sendable {
     }
 
     private func isIgnored(_ call: String) -> Bool {
-        if isDead || Fork.isChild {
-            if Fork.isChild { Fork.explain(call) }
+        if Fork.isChild {
+            Fork.explain(call)
             return true
         }
         guard isHidden else { return false }

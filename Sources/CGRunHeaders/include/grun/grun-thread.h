@@ -113,7 +113,7 @@ GRUN_AVAILABLE_IN_1_0
 void grun_thread_stop (GRunThread *thread);
 
 /**
- * grun_thread_join:
+ * grun_thread_wait:
  * @thread: a thread
  *
  * Waits until the thread has ended. It does not stop the thread. If the thread has ended already, this returns
@@ -123,7 +123,7 @@ void grun_thread_stop (GRunThread *thread);
  * corresponding GLib function is g_thread_join(), which also releases the reference.
  */
 GRUN_AVAILABLE_IN_1_0
-void grun_thread_join (GRunThread *thread);
+void grun_thread_wait (GRunThread *thread);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunThread, grun_thread_unref)
 

@@ -11,9 +11,6 @@
 
 G_BEGIN_DECLS
 
-/* A span of time is a gdouble in seconds, rounded to the nearest nanosecond; a positive span is at least a nanosecond.
- * A date is a gint64 in microseconds on the clock of g_get_monotonic_time(); fractions of a microsecond are dropped. */
-
 /**
  * GRunTimerFunc:
  * @timer: the timer that fires

@@ -486,4 +486,17 @@ typedef void (*GRunFunc) (gpointer user_data);
 
 G_END_DECLS
 
+#if defined(__cplusplus)
+/* In C++, flags combine with |, & and |= as in C. */
+#define GRUN_DEFINE_FLAG_OPERATORS(Type) \
+    constexpr inline Type operator| (Type one, Type other) \
+    { return static_cast<Type> (static_cast<unsigned> (one) | static_cast<unsigned> (other)); } \
+    constexpr inline Type operator& (Type one, Type other) \
+    { return static_cast<Type> (static_cast<unsigned> (one) & static_cast<unsigned> (other)); } \
+    inline Type &operator|= (Type &one, Type other) { return one = one | other; }
+GRUN_DEFINE_FLAG_OPERATORS (GRunActivity)
+GRUN_DEFINE_FLAG_OPERATORS (GRunCoalescing)
+#undef GRUN_DEFINE_FLAG_OPERATORS
+#endif
+
 #endif

@@ -58,8 +58,8 @@ G_BEGIN_DECLS
  *
  * Threads: any. The corresponding GLib function is glib_check_version().
  *
- * Returns: (nullable) (transfer none): %NULL if the program can use the library; otherwise a text that says what is
- *   wrong, which belongs to the library
+ * Returns: (nullable) (transfer none): %NULL if the program can use the library; otherwise a text that names
+ *   the library's version and says what is wrong; it belongs to the library
  */
 GRUN_AVAILABLE_IN_1_0
 const char *grun_check_version (guint required_major,

@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Core Foundation's run loop, living on GLib's main context. Link with `pkg-config --libs grun-1.0`. */
+/* Core Foundation's run loop, hosted on GLib's main context. Link with `pkg-config --libs grun-1.0`.
+ *
+ * A span of time is a gdouble in seconds. It is rounded to the nearest nanosecond, and a positive span is at least a
+ * nanosecond. A gdouble has every nanosecond up to 104 days. For programs that count in microseconds there is
+ * grun_loop_run_in_mode_usec().
+ *
+ * A date is a gint64 in microseconds on the clock of g_get_monotonic_time(). Fractions of a microsecond are dropped.
+ *
+ * A getter that returns a (transfer full) text or list has `copy` in its name. A getter with `get` returns what belongs
+ * to the object.
+ */
 #ifndef GRUN_H
 #define GRUN_H
 
