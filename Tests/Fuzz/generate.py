@@ -178,8 +178,8 @@ def result(symbol, node, throws):
         # Without an error that says why not there may be none.
         full = "FOUND" if node.get("nullable") == "1" and not throws else "NEW"
         return full if transfer == "full" else "BORROWED", f"KIND_{KINDS[kind]}", "p"
-    if symbol in ("grun_loop_add_end_func", "grun_loop_push_ambient_mode", "grun_loop_watch_stalls",
-                  "grun_notification_queue_add_func"):
+    if symbol in ("grun_loop_add_end_func", "grun_loop_perform_after", "grun_loop_push_ambient_mode",
+                  "grun_loop_watch_stalls", "grun_notification_queue_add_func"):
         return "ID", "0", "i"
     if kind in NUMBERS:
         return "NUMBER", "0", "d" if kind == "gdouble" else "i"

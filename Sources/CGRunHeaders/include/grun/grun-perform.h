@@ -158,7 +158,7 @@ guint64 grun_loop_perform_after (GRunLoop *loop,
 /**
  * grun_loop_cancel_perform:
  * @loop: the current thread's loop
- * @perform: the number that grun_loop_perform_after() has returned; 0 and unknown numbers are ignored
+ * @id: the number that grun_loop_perform_after() has returned; 0 and unknown numbers are ignored
  *
  * Cancels a call of grun_loop_perform_after() that was not made yet, and calls its `notify`.
  *
@@ -169,7 +169,7 @@ guint64 grun_loop_perform_after (GRunLoop *loop,
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_cancel_perform (GRunLoop *loop,
-                                   guint64 perform);
+                                   guint64 id);
 
 /**
  * grun_loop_perform_with_order:
