@@ -51,10 +51,9 @@ final class Child: Sendable {
 
     private static func error(_ errno: Int32, of pid: Int32) -> GRunLoop.SystemError {
         switch errno {
-        case EMFILE, ENFILE, ENOSPC, ENOMEM: .limitReached(errno: errno)
         // ESRCH: no process has the number. EINVAL and ENOENT: the number is a thread's, and not a process's.
         case ESRCH, EINVAL, ENOENT: cgrun_children_are_discarded() ? .statusLost(pid) : .notAChild(pid)
-        default: .forbidden(call: "pidfd_open(2)", errno: errno)
+        default: .init(errno: errno, of: "pidfd_open(2)")
         }
     }
 }

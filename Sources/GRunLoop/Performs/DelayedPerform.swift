@@ -33,7 +33,7 @@ extension GRunLoop {
             return true
         }
 
-        /// What cancels the perform. It does not count when tokens are compared, because the name is unique.
+        /// The loop that has the perform. It does not count when tokens are compared, because the name is unique.
         private struct Owner: Hashable {
             let loop: GRunLoop
             let hasTarget: Bool

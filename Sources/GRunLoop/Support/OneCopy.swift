@@ -30,7 +30,7 @@ enum OneCopy {
         return String(cString: known.assumingMemoryBound(to: CChar.self))
     }()
 
-    /// What is wrong, and what to do.
+    /// Says what is wrong, and what to do.
     static var text: String {
         "another copy of GRunLoop serves this process (\(other ?? "this one")), so this one (\(file)) does nothing. "
             + "Link everything that uses it to one shared library: libgrun-1.0.so.0, or the product GRunLoopDynamic"
