@@ -16,7 +16,7 @@ CHECK_PACKAGES := strace valgrind python3 rsync git binutils
 DOCS_PACKAGES := pkg-config python3
 # What installing the C library needs, and what checking it does.
 C_PACKAGES := binutils pkg-config gcc libgirepository1.0-dev gobject-introspection python3
-C_CHECK_PACKAGES := g++ gi-docgen patchelf python3-gi valgrind xauth
+C_CHECK_PACKAGES := g++ gi-docgen gjs patchelf python3-gi valac valgrind xauth
 # The peers of the benchmarks.
 BENCH_PACKAGES := gcc pkg-config libuv1-dev libev-dev libevent-dev libsystemd-dev util-linux dbus-daemon
 # What checks scripts and links.

@@ -5,9 +5,39 @@
 public import CGRunHeaders
 import GRunLoop
 
-/// A message of a channel: a pointer of the program, which has one owner at a time.
-struct Message: @unchecked Sendable {
-    let pointer: gpointer?
+/// A message of a channel. It has one owner at a time.
+enum Message: @unchecked Sendable {
+    case pointer(gpointer?)
+    /// A copy that the owner frees with ``free()``.
+    case value(UnsafeMutablePointer<GValue>)
+
+    init(copying value: UnsafePointer<GValue>) {
+        self = .value(g_boxed_copy(g_value_get_type(), value).assumingMemoryBound(to: GValue.self))
+    }
+
+    func free() {
+        if case .value(let copy) = self { g_boxed_free(g_value_get_type(), copy) }
+    }
+
+    /// The message for a C function that owns it.
+    var owned: gpointer? {
+        switch self {
+        case .pointer(let pointer): pointer
+        case .value(let copy): gpointer(copy)
+        }
+    }
+
+    /// Calls a C function with the message as a value, and frees the message.
+    func consume(_ function: GRunChannelValueFunc, _ data: gpointer?) {
+        switch self {
+        case .value(let copy): function(copy, data)
+        case .pointer(let pointer):
+            var value = GValue()
+            g_value_set_pointer(g_value_init(&value, g_type_from_name("gpointer")), pointer)
+            function(&value, data)
+        }
+        free()
+    }
 }
 
 typealias MessageChannel = GRunLoop.Channel<Message>
@@ -15,8 +45,23 @@ typealias MessageChannel = GRunLoop.Channel<Message>
 @c @implementation
 public func grun_channel_new(_ capacity: gint64, _ undelivered: GDestroyNotify?) -> OpaquePointer? {
     Call.of { _ in
-        guard let undelivered else { return retained(MessageChannel(capacity: Int(capacity))) }
-        return retained(MessageChannel(capacity: Int(capacity), undelivered: { undelivered($0.pointer) }))
+        let channel = MessageChannel(capacity: Int(capacity)) { message in
+            if let undelivered { undelivered(message.owned) } else { message.free() }
+        }
+        return retained(channel)
+    }
+}
+
+@c @implementation
+public func grun_channel_new_for_values(
+    _ capacity: gint64, _ undelivered: GRunChannelValueFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
+) -> OpaquePointer? {
+    Call.of { _ in
+        let closure = Closure(undelivered, data, notify)
+        let channel = MessageChannel(capacity: Int(capacity)) { message in
+            if let undelivered = closure.function { message.consume(undelivered, closure.data) } else { message.free() }
+        }
+        return retained(channel)
     }
 }
 
@@ -32,28 +77,67 @@ public func grun_channel_ref(_ channel: OpaquePointer?) -> OpaquePointer? { Call
 @c @implementation
 public func grun_channel_unref(_ channel: OpaquePointer?) { Call.of { $0.release(channel, isChannel) } }
 
+extension Call {
+    /// Gives the channel its receiver. `body` calls the C function with a message.
+    fileprivate func receive<Function>(
+        _ channel: OpaquePointer?, _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: Function?,
+        _ data: gpointer?, _ notify: GDestroyNotify?, _ body: @escaping @Sendable (Message, Closure<Function>) -> Void
+    ) {
+        guard let channel = self.channel(channel), let loop = self.loop(loop), let mode = self.mode(mode),
+            let function = self.function(function)
+        else { return }
+        let closure = Closure(function, data, notify)
+        channel.receive(on: loop, inModes: [mode]) { body($0, closure) }
+    }
+
+    fileprivate func send(_ channel: OpaquePointer?, _ message: Message) -> GRunSendResult {
+        switch self.channel(channel)?.trySend(message) {
+        case .enqueued: return GRUN_SEND_RESULT_ENQUEUED
+        case .full: return GRUN_SEND_RESULT_FULL
+        case .closed, nil: return GRUN_SEND_RESULT_CLOSED
+        }
+    }
+}
+
 @c @implementation
 public func grun_channel_receive(
     _ channel: OpaquePointer?, _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: GRunChannelFunc?,
     _ data: gpointer?, _ notify: GDestroyNotify?
 ) {
-    Call.of { call in
-        guard let channel = call.channel(channel), let loop = call.loop(loop), let mode = call.mode(mode),
-            let function = call.function(function)
-        else { return }
-        let closure = Closure(function, data, notify)
-        channel.receive(on: loop, inModes: [mode]) { closure.function($0.pointer, closure.data) }
+    Call.of {
+        $0.receive(channel, loop, mode, function, data, notify) { message, closure in
+            closure.function(message.owned, closure.data)
+        }
+    }
+}
+
+@c @implementation
+public func grun_channel_receive_values(
+    _ channel: OpaquePointer?, _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: GRunChannelValueFunc?,
+    _ data: gpointer?, _ notify: GDestroyNotify?
+) {
+    Call.of {
+        $0.receive(channel, loop, mode, function, data, notify) { message, closure in
+            message.consume(closure.function, closure.data)
+        }
     }
 }
 
 @c @implementation
 public func grun_channel_send(_ channel: OpaquePointer?, _ message: gpointer?) -> GRunSendResult {
+    Call.of { $0.send(channel, .pointer(message)) }
+}
+
+@c @implementation
+public func grun_channel_send_value(_ channel: OpaquePointer?, _ value: UnsafePointer<GValue>?) -> GRunSendResult {
     Call.of { call in
-        switch call.channel(channel)?.trySend(Message(pointer: message)) {
-        case .enqueued: GRUN_SEND_RESULT_ENQUEUED
-        case .full: GRUN_SEND_RESULT_FULL
-        case .closed, nil: GRUN_SEND_RESULT_CLOSED
-        }
+        guard call.channel(channel) != nil, let value = call.required(value, "G_IS_VALUE (value)"),
+            call.requires(Bool(g_type_check_value(value)), "G_IS_VALUE (value)")
+        else { return GRUN_SEND_RESULT_CLOSED }
+        let message = Message(copying: value)
+        let result = call.send(channel, message)
+        if result != GRUN_SEND_RESULT_ENQUEUED { message.free() }
+        return result
     }
 }
 
@@ -90,3 +174,36 @@ public func grun_channel_get_capacity(_ channel: OpaquePointer?) -> gint64 {
 public func grun_channel_get_count(_ channel: OpaquePointer?) -> gint64 {
     Call.of { gint64($0.channel(channel)?.count ?? 0) }
 }
+
+// MARK: In modes
+
+@c @implementation
+public func grun_loop_add_channel(_ loop: OpaquePointer?, _ channel: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.channel(channel) }, mode, otherwise: ()) { $0.add($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_remove_channel(_ loop: OpaquePointer?, _ channel: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.channel(channel) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_channel(
+    _ loop: OpaquePointer?, _ channel: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.channel(channel) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}
+
+// MARK: Types
+
+private let channelType = Types.boxed("GRunChannel")
+private let sendResultType = Types.enumeration(
+    "GRunSendResult", prefix: "GRUN_SEND_RESULT_",
+    [
+        (GRUN_SEND_RESULT_ENQUEUED, "ENQUEUED"),
+        (GRUN_SEND_RESULT_FULL, "FULL"),
+        (GRUN_SEND_RESULT_CLOSED, "CLOSED"),
+    ])
+
+@c @implementation public func grun_channel_get_type() -> GType { channelType }
+@c @implementation public func grun_send_result_get_type() -> GType { sendResultType }

@@ -77,3 +77,35 @@ public func grun_child_source_copy_label(_ source: OpaquePointer?) -> UnsafeMuta
 public func grun_child_source_to_string(_ source: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
     Call.of { ($0.childSource(source)?.description).flatMap(copy) }
 }
+
+// MARK: In modes
+
+@c @implementation
+public func grun_loop_add_child_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?,
+    _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> gboolean {
+    Call.of(loop, { $0.error(error) ? $0.childSource(source) : nil }, mode, otherwise: false) { loop, source, mode in
+        succeeds(error) { () throws(GRunLoop.SystemError) in try loop.add(source, forMode: mode) }
+    }.gboolean
+}
+
+@c @implementation
+public func grun_loop_remove_child_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) {
+    Call.of(loop, { $0.childSource(source) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_child_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.childSource(source) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}
+
+// MARK: The type
+
+private let childSourceType = Types.boxed("GRunChildSource")
+
+@c @implementation public func grun_child_source_get_type() -> GType { childSourceType }

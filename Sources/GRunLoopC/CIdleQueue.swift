@@ -71,3 +71,29 @@ public func grun_idle_queue_copy_label(_ queue: OpaquePointer?) -> UnsafeMutable
 public func grun_idle_queue_to_string(_ queue: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
     Call.of { ($0.idleQueue(queue)?.description).flatMap(copy) }
 }
+
+// MARK: In modes
+
+@c @implementation
+public func grun_loop_add_idle_queue(_ loop: OpaquePointer?, _ queue: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.idleQueue(queue) }, mode, otherwise: ()) { $0.add($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_remove_idle_queue(_ loop: OpaquePointer?, _ queue: OpaquePointer?, _ mode: UnsafePointer<CChar>?)
+{
+    Call.of(loop, { $0.idleQueue(queue) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_idle_queue(
+    _ loop: OpaquePointer?, _ queue: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.idleQueue(queue) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}
+
+// MARK: The type
+
+private let idleQueueType = Types.boxed("GRunIdleQueue")
+
+@c @implementation public func grun_idle_queue_get_type() -> GType { idleQueueType }

@@ -161,3 +161,17 @@ public func grun_loop_stop_tracing(_ loop: OpaquePointer?) -> UnsafeMutablePoint
         return copy(lines)
     }
 }
+
+// MARK: Types
+
+private let resultType = Types.enumeration(
+    "GRunResult", prefix: "GRUN_RESULT_",
+    [
+        (GRUN_RESULT_FINISHED, "FINISHED"),
+        (GRUN_RESULT_STOPPED, "STOPPED"),
+        (GRUN_RESULT_TIMED_OUT, "TIMED_OUT"),
+        (GRUN_RESULT_HANDLED_SOURCE, "HANDLED_SOURCE"),
+    ])
+
+@c @implementation public func grun_loop_get_type() -> GType { GRunLoop.boxedType }
+@c @implementation public func grun_result_get_type() -> GType { resultType }

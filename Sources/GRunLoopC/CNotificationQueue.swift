@@ -100,3 +100,25 @@ public func grun_notification_queue_add_func(
 public func grun_notification_queue_remove_func(_ queue: OpaquePointer?, _ id: guint64) -> gboolean {
     Call.of { $0.notificationQueue(queue)?.removeObserver(numbered: UInt64(id)) ?? false }.gboolean
 }
+
+// MARK: Types
+
+private let notificationQueueType = Types.boxed("GRunNotificationQueue")
+private let postingStyleType = Types.enumeration(
+    "GRunPostingStyle", prefix: "GRUN_POSTING_STYLE_",
+    [
+        (GRUN_POSTING_STYLE_WHEN_IDLE, "WHEN_IDLE"),
+        (GRUN_POSTING_STYLE_ASAP, "ASAP"),
+        (GRUN_POSTING_STYLE_NOW, "NOW"),
+    ])
+private let coalescingType = Types.flags(
+    "GRunCoalescing", prefix: "GRUN_COALESCING_",
+    [
+        (GRUN_COALESCING_NONE, "NONE"),
+        (GRUN_COALESCING_ON_NAME, "ON_NAME"),
+        (GRUN_COALESCING_ON_SENDER, "ON_SENDER"),
+    ])
+
+@c @implementation public func grun_notification_queue_get_type() -> GType { notificationQueueType }
+@c @implementation public func grun_posting_style_get_type() -> GType { postingStyleType }
+@c @implementation public func grun_coalescing_get_type() -> GType { coalescingType }

@@ -77,3 +77,41 @@ public func grun_observer_copy_label(_ observer: OpaquePointer?) -> UnsafeMutabl
 public func grun_observer_to_string(_ observer: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
     Call.of { ($0.observer(observer)?.description).flatMap(copy) }
 }
+
+// MARK: In modes
+
+@c @implementation
+public func grun_loop_add_observer(_ loop: OpaquePointer?, _ observer: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.observer(observer) }, mode, otherwise: ()) { $0.add($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_remove_observer(_ loop: OpaquePointer?, _ observer: OpaquePointer?, _ mode: UnsafePointer<CChar>?)
+{
+    Call.of(loop, { $0.observer(observer) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_observer(
+    _ loop: OpaquePointer?, _ observer: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.observer(observer) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}
+
+// MARK: Types
+
+private let observerType = Types.boxed("GRunObserver")
+private let activityType = Types.flags(
+    "GRunActivity", prefix: "GRUN_ACTIVITY_",
+    [
+        (GRUN_ACTIVITY_ENTRY, "ENTRY"),
+        (GRUN_ACTIVITY_BEFORE_TIMERS, "BEFORE_TIMERS"),
+        (GRUN_ACTIVITY_BEFORE_SOURCES, "BEFORE_SOURCES"),
+        (GRUN_ACTIVITY_BEFORE_WAITING, "BEFORE_WAITING"),
+        (GRUN_ACTIVITY_AFTER_WAITING, "AFTER_WAITING"),
+        (GRUN_ACTIVITY_EXIT, "EXIT"),
+        (GRUN_ACTIVITY_ALL, "ALL"),
+    ])
+
+@c @implementation public func grun_observer_get_type() -> GType { observerType }
+@c @implementation public func grun_activity_get_type() -> GType { activityType }

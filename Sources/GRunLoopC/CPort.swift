@@ -6,27 +6,11 @@ public import CGRunHeaders
 import GRunLoop
 import GRunLoopMessagePorts
 
-private typealias SharedMessage = GRunLoop.PortMessage.Shared
-
 private let isPort: StaticString = "port != NULL"
-private let isMessage: StaticString = "message != NULL"
 
 extension Call {
     func port(_ pointer: OpaquePointer?) -> GRunLoop.Port? { object(pointer, isPort) }
-
-    /// The message, for functions that take its lock. Nil, after a log message, if it is NULL or in a forked child.
-    fileprivate func message(_ pointer: OpaquePointer?) -> SharedMessage? {
-        let message: SharedMessage? = object(pointer, isMessage)
-        return message == nil || Fork.refuses("") ? nil : message
-    }
-
-    fileprivate func component(_ pointer: OpaquePointer?, _ index: guint) -> GRunLoop.PortMessage.Component? {
-        guard let message = message(pointer) else { return nil }
-        return required(message.component(at: Int(index)), "index < grun_port_message_get_n_components (message)")
-    }
 }
-
-// MARK: Ports
 
 @c @implementation
 public func grun_port_new(
@@ -52,7 +36,7 @@ public func grun_port_unref(_ port: OpaquePointer?) { Call.of { $0.release(port,
 @c @implementation
 public func grun_port_send(_ port: OpaquePointer?, _ message: OpaquePointer?) -> gboolean {
     Call.of { call in
-        guard let port = call.port(port), let message = call.message(message) else { return false }
+        guard let port = call.port(port), let message = call.portMessage(message) else { return false }
         return port.trySend(message.value)
     }.gboolean
 }
@@ -60,7 +44,7 @@ public func grun_port_send(_ port: OpaquePointer?, _ message: OpaquePointer?) ->
 @c @implementation
 public func grun_port_send_before(_ port: OpaquePointer?, _ message: OpaquePointer?, _ limit: gint64) -> gboolean {
     Call.of { call in
-        guard let port = call.port(port), let message = call.message(message) else { return false }
+        guard let port = call.port(port), let message = call.portMessage(message) else { return false }
         return port.send(message.value, before: GRunLoop.Instant(microseconds: limit))
     }.gboolean
 }
@@ -74,7 +58,7 @@ public func grun_port_get_capacity(_ port: OpaquePointer?) -> gint64 {
 public func grun_port_get_count(_ port: OpaquePointer?) -> gint64 { Call.of { gint64($0.port(port)?.count ?? 0) } }
 
 /// A port that calls a closure when it is invalidated.
-protocol TellsOfInvalidation {
+protocol TellsOfInvalidation: AnyObject, Sendable {
     func onInvalidation(_ body: @escaping @Sendable () -> Void)
 }
 
@@ -83,20 +67,25 @@ extension GRunLoop.MessagePort: TellsOfInvalidation {}
 extension GRunLoop.RemoteMessagePort: TellsOfInvalidation {}
 
 extension Call {
-    func tell(
-        of port: some TellsOfInvalidation, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
+    /// Has a C function called when the port becomes invalid. It gets NULL for a port that is being freed: nothing may
+    /// take a reference to that.
+    func addInvalidationFunction(
+        _ function: GRunPortInvalidationFunc?, _ data: gpointer?, _ notify: GDestroyNotify?,
+        to port: some TellsOfInvalidation
     ) {
         guard let function = self.function(function) else { return }
         let closure = Closure(function, data, notify)
-        port.onInvalidation { closure.call() }
+        port.onInvalidation { [weak port] in
+            withExtendedLifetime(port) { closure.function(port.map(borrowed), closure.data) }
+        }
     }
 }
 
 @c @implementation
-public func grun_port_on_invalidation(
-    _ port: OpaquePointer?, _ function: GRunFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
+public func grun_port_add_invalidation_func(
+    _ port: OpaquePointer?, _ function: GRunPortInvalidationFunc?, _ data: gpointer?, _ notify: GDestroyNotify?
 ) {
-    Call.of { call in call.port(port).map { call.tell(of: $0, function, data, notify) } }
+    Call.of { call in call.port(port).map { call.addInvalidationFunction(function, data, notify, to: $0) } }
 }
 
 @c @implementation
@@ -125,73 +114,27 @@ public func grun_port_to_string(_ port: OpaquePointer?) -> UnsafeMutablePointer<
     Call.of { ($0.port(port)?.description).flatMap(copy) }
 }
 
-// MARK: Messages
+// MARK: In modes
 
 @c @implementation
-public func grun_port_message_new(_ id: guint32) -> OpaquePointer? {
-    Call.of { _ in retained(SharedMessage(GRunLoop.PortMessage(id: id))) }
+public func grun_loop_add_port(_ loop: OpaquePointer?, _ port: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.port(port) }, mode, otherwise: ()) { $0.add($1, forMode: $2) }
 }
 
 @c @implementation
-public func grun_port_message_ref(_ message: OpaquePointer?) -> OpaquePointer? {
-    Call.of { $0.retain(message, isMessage) }
+public func grun_loop_remove_port(_ loop: OpaquePointer?, _ port: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.port(port) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
 }
 
 @c @implementation
-public func grun_port_message_unref(_ message: OpaquePointer?) { Call.of { $0.release(message, isMessage) } }
-
-@c @implementation
-public func grun_port_message_add_bytes(_ message: OpaquePointer?, _ bytes: OpaquePointer?) {
-    Call.of { call in
-        guard let message = call.message(message), let bytes = call.required(bytes, "bytes != NULL") else { return }
-        let kept = Bytes(bytes)
-        message.append(.bytes(kept.memory, keptBy: kept))
-    }
+public func grun_loop_contains_port(
+    _ loop: OpaquePointer?, _ port: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.port(port) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
 }
 
-@c @implementation
-public func grun_port_message_add_port(_ message: OpaquePointer?, _ port: OpaquePointer?) {
-    Call.of { call in
-        guard let message = call.message(message), let port = call.port(port) else { return }
-        message.append(.port(port))
-    }
-}
+// MARK: The type
 
-@c @implementation
-public func grun_port_message_set_reply_port(_ message: OpaquePointer?, _ port: OpaquePointer?) {
-    Call.of { call in call.message(message)?.replyPort = port.flatMap { call.port($0) } }
-}
+private let portType = Types.boxed("GRunPort")
 
-@c @implementation
-public func grun_port_message_get_id(_ message: OpaquePointer?) -> guint32 {
-    Call.of { ($0.object(message, isMessage, as: SharedMessage.self))?.id ?? 0 }
-}
-
-@c @implementation
-public func grun_port_message_get_n_components(_ message: OpaquePointer?) -> guint {
-    Call.of { guint(clamping: $0.message(message)?.count ?? 0) }
-}
-
-@c @implementation
-public func grun_port_message_get_bytes(_ message: OpaquePointer?, _ index: guint) -> OpaquePointer? {
-    Call.of { call in
-        guard let component = call.component(message, index) else { return nil }
-        if let kept = component.keeper as? Bytes { return g_bytes_ref(kept.pointer) }
-        return component.bytes.flatMap { g_bytes_new($0, gsize($0.count)) }
-    }
-}
-
-@c @implementation
-public func grun_port_message_get_port(_ message: OpaquePointer?, _ index: guint) -> OpaquePointer? {
-    Call.of { $0.component(message, index)?.port.map(retained) }
-}
-
-@c @implementation
-public func grun_port_message_get_reply_port(_ message: OpaquePointer?) -> OpaquePointer? {
-    Call.of { $0.message(message)?.replyPort.map(retained) }
-}
-
-@c @implementation
-public func grun_port_message_get_receive_port(_ message: OpaquePointer?) -> OpaquePointer? {
-    Call.of { $0.message(message)?.receivePort.map(retained) }
-}
+@c @implementation public func grun_port_get_type() -> GType { portType }

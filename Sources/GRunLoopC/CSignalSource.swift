@@ -72,3 +72,35 @@ public func grun_signal_source_copy_label(_ source: OpaquePointer?) -> UnsafeMut
 public func grun_signal_source_to_string(_ source: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
     Call.of { ($0.signalSource(source)?.description).flatMap(copy) }
 }
+
+// MARK: In modes
+
+@c @implementation
+public func grun_loop_add_signal_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?,
+    _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
+) -> gboolean {
+    Call.of(loop, { $0.error(error) ? $0.signalSource(source) : nil }, mode, otherwise: false) { loop, source, mode in
+        succeeds(error) { () throws(GRunLoop.SystemError) in try loop.add(source, forMode: mode) }
+    }.gboolean
+}
+
+@c @implementation
+public func grun_loop_remove_signal_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) {
+    Call.of(loop, { $0.signalSource(source) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_signal_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.signalSource(source) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}
+
+// MARK: The type
+
+private let signalSourceType = Types.boxed("GRunSignalSource")
+
+@c @implementation public func grun_signal_source_get_type() -> GType { signalSourceType }

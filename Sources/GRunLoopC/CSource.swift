@@ -108,3 +108,28 @@ public func grun_source_copy_label(_ source: OpaquePointer?) -> UnsafeMutablePoi
 public func grun_source_to_string(_ source: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
     Call.of { ($0.source(source)?.description).flatMap(copy) }
 }
+
+// MARK: In modes
+
+@c @implementation
+public func grun_loop_add_source(_ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.source(source) }, mode, otherwise: ()) { $0.add($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_remove_source(_ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.source(source) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_source(
+    _ loop: OpaquePointer?, _ source: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.source(source) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}
+
+// MARK: The type
+
+private let sourceType = Types.boxed("GRunSource")
+
+@c @implementation public func grun_source_get_type() -> GType { sourceType }

@@ -61,3 +61,9 @@ public func grun_thread_wait(_ thread: OpaquePointer?) {
         thread.join()
     }
 }
+
+// MARK: The type
+
+private let threadType = Types.boxed("GRunThread")
+
+@c @implementation public func grun_thread_get_type() -> GType { threadType }

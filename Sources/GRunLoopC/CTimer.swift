@@ -111,3 +111,28 @@ public func grun_timer_copy_label(_ timer: OpaquePointer?) -> UnsafeMutablePoint
 public func grun_timer_to_string(_ timer: OpaquePointer?) -> UnsafeMutablePointer<CChar>? {
     Call.of { ($0.timer(timer)?.description).flatMap(copy) }
 }
+
+// MARK: In modes
+
+@c @implementation
+public func grun_loop_add_timer(_ loop: OpaquePointer?, _ timer: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.timer(timer) }, mode, otherwise: ()) { $0.add($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_remove_timer(_ loop: OpaquePointer?, _ timer: OpaquePointer?, _ mode: UnsafePointer<CChar>?) {
+    Call.of(loop, { $0.timer(timer) }, mode, otherwise: ()) { $0.remove($1, forMode: $2) }
+}
+
+@c @implementation
+public func grun_loop_contains_timer(
+    _ loop: OpaquePointer?, _ timer: OpaquePointer?, _ mode: UnsafePointer<CChar>?
+) -> gboolean {
+    Call.of(loop, { $0.timer(timer) }, mode, otherwise: false) { $0.contains($1, forMode: $2) }.gboolean
+}
+
+// MARK: The type
+
+private let timerType = Types.boxed("GRunTimer")
+
+@c @implementation public func grun_timer_get_type() -> GType { timerType }

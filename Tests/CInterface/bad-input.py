@@ -46,8 +46,13 @@ GOOD = OBJECTS | {
     "GRunTimerFunc": "on_timer",
     "GRunObserverFunc": "on_observer",
     "GRunChannelFunc": "on_message",
+    "GRunChannelValueFunc": "on_value",
+    "const GValue*": "&good_value",
     "GRunNotificationFunc": "on_notification",
     "GRunPortFunc": "on_port_message",
+    "GRunPortInvalidationFunc": "on_port_end",
+    "GRunMessagePortInvalidationFunc": "on_message_port_end",
+    "GRunRemoteMessagePortInvalidationFunc": "on_remote_message_port_end",
     "GBytes*": "good.bytes",
     "GRunMessagePortFunc": "on_sent_message",
     "GRunMessageReplyingFunc": "on_question",
@@ -167,6 +172,8 @@ def cases(arguments, index):
             error = ", NULL" if symbol.endswith(("_source", "message_port")) else ""
             add = "grun_loop_add_%s (good.other_loop, %s, GRUN_MODE_DEFAULT%s);" % (symbol, GOOD[kind], error)
             yield GOOD[kind], "other", add, {}
+    elif kind == "const GValue*":
+        yield "&unset_value", 1, "", {}
     elif kind == "const gint*":
         # It is no array of so many.
         yield "NULL", 1, "", {}
@@ -244,6 +251,10 @@ static gboolean on_observer(GRunObserver *observer, GRunActivity activity, gpoin
     return TRUE;
 }
 static void on_message(gpointer message, gpointer data) { (void)message; (void)data; }
+static void on_value(const GValue *value, gpointer data) { (void)value; (void)data; }
+static void on_port_end(GRunPort *port, gpointer data) { (void)port; (void)data; }
+static void on_message_port_end(GRunMessagePort *port, gpointer data) { (void)port; (void)data; }
+static void on_remote_message_port_end(GRunRemoteMessagePort *port, gpointer data) { (void)port; (void)data; }
 static void on_notification(const char *name, gpointer sender, GBytes *bytes, gpointer data)
 {
     (void)name; (void)sender; (void)bytes; (void)data;
@@ -274,6 +285,7 @@ static const char *broken_modes[] = {"bad", "\\xff\\xfe", NULL};
 static const gint good_fds[] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 static char *long_name;
 static GError *set_error;
+static GValue good_value, unset_value;
 static GRunThread *other, *ended;
 static int descriptor;
 static pid_t child;
@@ -484,6 +496,7 @@ def main():
                     print("    (void)result;")
                 print("    drop(&good);\n}\n")
     print("int main(void)\n{\n    make_directory();\n    long_name = g_strnfill(1 << 20, 'x');")
+    print("    g_value_init(&good_value, G_TYPE_INT);")
     print('    set_error = g_error_new_literal(GRUN_ERROR, 0, "set");')
     print("    g_log_set_default_handler(on_log, NULL);\n    descriptor = eventfd(0, EFD_CLOEXEC);")
     # It ends with this process.

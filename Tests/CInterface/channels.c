@@ -3,6 +3,8 @@
 
 #include "check.h"
 
+#include <string.h>
+
 // Messages are numbers: what came, as digits, and what was given back.
 static GString *came;
 static GMutex mutex;
@@ -149,11 +151,89 @@ static void check_producers(void)
     grun_channel_invalidate(channel);
 }
 
+static void note_value(const GValue *value, gpointer count)
+{
+    ((Count *)count)->calls++;
+    if (G_VALUE_HOLDS_POINTER(value))
+        g_string_append_printf(came, "pointer %u, ", GPOINTER_TO_UINT(g_value_get_pointer(value)));
+    else
+        g_string_append_printf(came, "%s %s, ", G_VALUE_TYPE_NAME(value), g_value_get_string(value));
+}
+
+// The values that grun_channel_receive() takes are pointers to copies.
+static void note_copy(gpointer message, gpointer count)
+{
+    note_value(message, count);
+    g_boxed_free(G_TYPE_VALUE, message);
+}
+
+static void lose_copy(gpointer message)
+{
+    lost += strlen(g_value_get_string(message));
+    g_boxed_free(G_TYPE_VALUE, message);
+}
+
+static GRunSendResult send_text(GRunChannel *channel, const char *text)
+{
+    g_auto(GValue) value = G_VALUE_INIT;
+    g_value_set_string(g_value_init(&value, G_TYPE_STRING), text);
+    return grun_channel_send_value(channel, &value);
+}
+
+static void check_values(void)
+{
+    GRunLoop *loop = grun_loop_get_current();
+    Count count = count_of(loop), undelivered = count_of(loop);
+    g_string_truncate(came, 0);
+    GRunChannel *channel = grun_channel_new_for_values(2, note_value, &undelivered, let_go);
+    g_assert_cmpint(send_text(channel, "one"), ==, GRUN_SEND_RESULT_ENQUEUED);
+    g_assert_cmpint(send_number(channel, 2), ==, GRUN_SEND_RESULT_ENQUEUED);
+    g_assert_cmpint(send_text(channel, "three"), ==, GRUN_SEND_RESULT_FULL);
+    grun_channel_receive_values(channel, loop, MODE, note_value, &count, let_go);
+    pass(loop);
+    g_assert_cmpstr(came->str, ==, "gchararray one, pointer 2, ");
+    g_assert_cmpuint(count.calls, ==, 2);
+
+    // What is not delivered is a value as well.
+    send_text(channel, "four");
+    send_number(channel, 5);
+    grun_channel_invalidate(channel);
+    g_assert_cmpstr(came->str, ==, "gchararray one, pointer 2, gchararray four, pointer 5, ");
+    g_assert_cmpuint(count.lets_go, ==, 1);
+    g_assert_cmpuint(undelivered.calls, ==, 2);
+    g_assert_cmpint(send_text(channel, "six"), ==, GRUN_SEND_RESULT_CLOSED);
+    g_assert_cmpuint(undelivered.lets_go, ==, 0);
+    grun_channel_unref(channel);
+    g_assert_cmpuint(undelivered.lets_go, ==, 1);
+
+    // Nobody gets them: valgrind counts whether they are freed.
+    channel = grun_channel_new_for_values(G_MAXINT64, NULL, NULL, NULL);
+    send_text(channel, "seven");
+    grun_channel_unref(channel);
+    channel = grun_channel_new(1, NULL);
+    send_text(channel, "eight");
+    grun_channel_unref(channel);
+
+    // A value is the receiver's, where that takes pointers.
+    lost = 0;
+    g_string_truncate(came, 0);
+    channel = grun_channel_new(2, lose_copy);
+    grun_channel_receive(channel, loop, MODE, note_copy, &count, NULL);
+    send_text(channel, "nine");
+    pass(loop);
+    g_assert_cmpstr(came->str, ==, "gchararray nine, ");
+    send_text(channel, "eleven");
+    grun_channel_invalidate(channel);
+    g_assert_cmpuint(lost, ==, 6);
+    grun_channel_unref(channel);
+}
+
 void check_channel(void)
 {
     came = g_string_new(NULL);
     check_delivery();
     check_closing();
+    check_values();
     check_producers();
     g_string_free(came, TRUE);
 }

@@ -18,7 +18,8 @@ CORE, C = bad_input.CORE, bad_input.C
 
 # What is silent: what a child does to clean up or to find out, and what needs no lock.
 SILENT = (
-    "_ref", "_unref", "_is_valid", "_invalidate", "_to_string", "_new", "_new_at", "_new_full", "_get_type", "_quark",
+    "_ref", "_unref", "_is_valid", "_invalidate", "_to_string", "_new", "_new_at", "_new_full",
+    "_new_for_values", "_get_type", "_quark",
 )
 SILENT_FUNCTIONS = {
     "grun_check_version", "grun_loop_get_current", "grun_loop_get_main", "grun_loop_get_time",
@@ -87,6 +88,11 @@ static gboolean on_observer(GRunObserver *observer, GRunActivity activity, gpoin
     return TRUE;
 }
 static void on_message(gpointer message, gpointer data) { (void)message; (void)data; }
+static void on_value(const GValue *value, gpointer data) { (void)value; (void)data; }
+static void on_port_end(GRunPort *port, gpointer data) { (void)port; (void)data; }
+static void on_message_port_end(GRunMessagePort *port, gpointer data) { (void)port; (void)data; }
+static void on_remote_message_port_end(GRunRemoteMessagePort *port, gpointer data) { (void)port; (void)data; }
+static GValue good_value;
 static void on_notification(const char *name, gpointer sender, GBytes *bytes, gpointer data)
 {
     (void)name; (void)sender; (void)bytes; (void)data;
@@ -190,6 +196,7 @@ static void set_up(void)
     good.idle_queue = grun_idle_queue_new(0);
     good.thread = grun_thread_new("other", NULL, NULL, NULL);
     good.notification_queue = grun_notification_queue_new(good.loop);
+    g_value_init(&good_value, G_TYPE_INT);
     good.channel = grun_channel_new(1, NULL);
     good.port = grun_port_new(1, on_port_message, NULL, NULL);
     good.bytes = g_bytes_new("bytes", 5);

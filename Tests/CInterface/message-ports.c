@@ -41,6 +41,20 @@ static void note(GRunMessagePort *port, GRunMessage *message, Inbox *inbox)
         text != NULL ? text : "", grun_message_wants_reply(message) ? "?" : "");
 }
 
+static void count_end(GRunMessagePort *port, gpointer count)
+{
+    Count *self = count;
+    self->calls++;
+    self->item = port;
+}
+
+static void count_remote_end(GRunRemoteMessagePort *port, gpointer count)
+{
+    Count *self = count;
+    self->calls++;
+    self->item = port;
+}
+
 static void keep(GRunMessagePort *port, GRunMessage *message, gpointer inbox)
 {
     note(port, message, inbox);
@@ -131,8 +145,8 @@ static void check_asking(void)
     g_clear_error(&error);
 
     Count notices = count_of(loop);
-    grun_remote_message_port_on_invalidation(remote, count_func, &notices, let_go);
-    grun_message_port_on_invalidation(port, count_func, &notices, let_go);
+    grun_remote_message_port_add_invalidation_func(remote, count_remote_end, &notices, let_go);
+    grun_message_port_add_invalidation_func(port, count_end, &notices, let_go);
     g_assert_true(grun_message_port_ref(port) == port);
     grun_message_port_unref(port);
     g_assert_cmpuint(grun_message_port_get_maximum_handler_depth(port), ==, 16);
@@ -143,9 +157,10 @@ static void check_asking(void)
     grun_message_port_invalidate(port);
     g_assert_false(grun_message_port_is_valid(port));
     g_assert_cmpuint(notices.calls, ==, 1);
+    g_assert_true(notices.item == port);
     g_assert_cmpuint(inbox.count.lets_go, ==, 1);
     g_assert_null(grun_message_port_copy_name(port));
-    grun_message_port_on_invalidation(port, count_func, &notices, let_go);
+    grun_message_port_add_invalidation_func(port, count_end, &notices, let_go);
     g_assert_cmpuint(notices.calls, ==, 2);
     g_assert_false(grun_message_port_set_name(port, NAME, &error));
     g_assert_error(error, GRUN_ERROR, GRUN_ERROR_INVALID_PORT);
@@ -153,6 +168,7 @@ static void check_asking(void)
     // The other side notices.
     g_assert_false(grun_remote_message_port_is_valid(remote));
     g_assert_cmpuint(notices.calls, ==, 3);
+    g_assert_true(notices.item == remote);
     g_assert_cmpuint(notices.lets_go, ==, 3);
     g_assert_null(ask(remote, 1, NULL, &error));
     g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID);

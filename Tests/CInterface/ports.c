@@ -157,13 +157,21 @@ static void send_on(GRunPortMessage *message, gpointer inbox)
     g_assert_false(grun_port_send(self->port, message));
 }
 
+// The port, or NULL for one that is being freed, which nothing can keep.
+static void count_end(GRunPort *port, gpointer count)
+{
+    Count *self = count;
+    self->calls++;
+    self->item = port != NULL && !grun_port_is_valid(port) ? port : NULL;
+}
+
 static void check_invalidation(void)
 {
     GRunLoop *loop = grun_loop_get_current();
     Inbox inbox = inbox_of(loop);
     Count notices = count_of(loop), bytes_count = count_of(loop);
     GRunPort *port = inbox.port = grun_port_new(0, note, &inbox, let_go_of_inbox);
-    grun_port_on_invalidation(port, count_func, &notices, let_go);
+    grun_port_add_invalidation_func(port, count_end, &notices, let_go);
     GRunPortMessage *message = grun_port_message_new(1);
     GBytes *bytes = g_bytes_new_with_free_func("", 0, let_go, &bytes_count);
     grun_port_message_add_bytes(message, bytes);
@@ -172,6 +180,7 @@ static void check_invalidation(void)
     grun_port_message_unref(message);
     grun_loop_add_port(loop, port, MODE);
     grun_port_invalidate(port);
+    g_assert_true(notices.item == port);
     grun_port_invalidate(port);
     g_assert_false(grun_port_is_valid(port));
     g_assert_false(grun_loop_contains_port(loop, port, MODE));
@@ -180,7 +189,7 @@ static void check_invalidation(void)
     g_assert_cmpuint(notices.calls, ==, 1);
     g_assert_cmpuint(notices.lets_go, ==, 1);
     g_assert_false(send_number(port, 2));
-    grun_port_on_invalidation(port, count_func, &notices, let_go);
+    grun_port_add_invalidation_func(port, count_end, &notices, let_go);
     g_assert_cmpuint(notices.calls, ==, 2);
     g_assert_cmpuint(notices.lets_go, ==, 2);
     grun_port_unref(port);
@@ -189,8 +198,9 @@ static void check_invalidation(void)
 
     // With the last reference.
     port = grun_port_new(1, NULL, &inbox, let_go_of_inbox);
-    grun_port_on_invalidation(port, count_func, &notices, NULL);
+    grun_port_add_invalidation_func(port, count_end, &notices, NULL);
     grun_port_unref(port);
+    g_assert_null(notices.item);
     g_assert_cmpuint(notices.calls, ==, 3);
     g_assert_cmpuint(inbox.count.lets_go, ==, 2);
 

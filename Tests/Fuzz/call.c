@@ -101,7 +101,8 @@ static void take(Call *call, unsigned index)
         value->p = (gpointer)random_path();
         break;
     case ARGUMENT_FUNCTION:
-        value->f = random_chance(6) ? NULL : argument->function;
+        // Without it, nobody would know of values that are not delivered.
+        value->f = random_chance(6) && strcmp(argument->name, "undelivered") != 0 ? NULL : argument->function;
         break;
     case ARGUMENT_DATA:
         if (call->function->scope == SCOPE_NONE)
@@ -117,6 +118,9 @@ static void take(Call *call, unsigned index)
         break;
     case ARGUMENT_MESSAGE:
         value->p = random_chance(4) ? NULL : messages_new();
+        break;
+    case ARGUMENT_VALUE:
+        value->p = random_chance(4) ? NULL : messages_new_value();
         break;
     case ARGUMENT_SENDER:
         value->p = random_sender();

@@ -163,6 +163,10 @@ gboolean fuzz_on_GRunTimerFunc(GRunTimer *timer, gpointer user_data);
 gboolean fuzz_on_GRunObserverFunc(GRunObserver *observer, GRunActivity activity, gpointer user_data);
 void fuzz_on_GRunScheduleFunc(GRunSource *source, GRunLoop *loop, const char *mode, gpointer user_data);
 void fuzz_on_GRunChannelFunc(gpointer message, gpointer user_data);
+void fuzz_on_GRunChannelValueFunc(const GValue *value, gpointer user_data);
+void fuzz_on_GRunPortInvalidationFunc(GRunPort *port, gpointer user_data);
+void fuzz_on_GRunMessagePortInvalidationFunc(GRunMessagePort *port, gpointer user_data);
+void fuzz_on_GRunRemoteMessagePortInvalidationFunc(GRunRemoteMessagePort *port, gpointer user_data);
 void fuzz_on_GRunNotificationFunc(const char *name, gpointer sender, GBytes *data, gpointer user_data);
 void fuzz_on_GRunPortFunc(GRunPortMessage *message, gpointer user_data);
 void fuzz_on_GRunMessagePortFunc(GRunMessagePort *port, GRunMessage *message, gpointer user_data);
@@ -240,6 +244,28 @@ void fuzz_on_GRunChannelFunc(gpointer message, gpointer user_data)
 {
     messages_take(message);
     call(user_data, NULL, NULL, 0);
+}
+
+void fuzz_on_GRunChannelValueFunc(const GValue *value, gpointer user_data)
+{
+    messages_take_value(value);
+    call(user_data, NULL, NULL, 0);
+}
+
+// The port is NULL where its last reference is released.
+void fuzz_on_GRunPortInvalidationFunc(GRunPort *port, gpointer user_data)
+{
+    call(user_data, (Kind[]){KIND_PORT}, (gpointer[]){port}, port != NULL);
+}
+
+void fuzz_on_GRunMessagePortInvalidationFunc(GRunMessagePort *port, gpointer user_data)
+{
+    call(user_data, (Kind[]){KIND_MESSAGE_PORT}, (gpointer[]){port}, port != NULL);
+}
+
+void fuzz_on_GRunRemoteMessagePortInvalidationFunc(GRunRemoteMessagePort *port, gpointer user_data)
+{
+    call(user_data, (Kind[]){KIND_REMOTE_MESSAGE_PORT}, (gpointer[]){port}, port != NULL);
 }
 
 void fuzz_on_GRunNotificationFunc(const char *name, gpointer sender, GBytes *data, gpointer user_data)

@@ -43,6 +43,7 @@ typedef enum {
     ARGUMENT_CONDITION,
     ARGUMENT_ACTIVITIES,
     ARGUMENT_MESSAGE,
+    ARGUMENT_VALUE,
     ARGUMENT_UNDELIVERED,
     ARGUMENT_SENDER,
     ARGUMENT_CONTENT,
@@ -267,8 +268,12 @@ void data_call(gpointer data);
 typedef struct Parcel Parcel;
 
 Parcel *messages_new(void);
-void messages_settle(Parcel *parcel, bool is_accepted);
+/// The same as a value that can be sent.
+GValue *messages_new_value(void);
+/// What has become of a message, or of a value.
+void messages_settle(gconstpointer message, bool is_accepted);
 void messages_take(gpointer message);
+void messages_take_value(const GValue *value);
 void messages_check_all(void);
 
 // MARK: What ports carry

@@ -44,8 +44,12 @@ FUNCTIONS = {
     "GRunTimerFunc": "gboolean (GRunTimer *, gpointer)",
     "GRunObserverFunc": "gboolean (GRunObserver *, GRunActivity, gpointer)",
     "GRunChannelFunc": "void (gpointer, gpointer)",
+    "GRunChannelValueFunc": "void (const GValue *, gpointer)",
     "GRunNotificationFunc": "void (const char *, gpointer, GBytes *, gpointer)",
     "GRunPortFunc": "void (GRunPortMessage *, gpointer)",
+    "GRunPortInvalidationFunc": "void (GRunPort *, gpointer)",
+    "GRunMessagePortInvalidationFunc": "void (GRunMessagePort *, gpointer)",
+    "GRunRemoteMessagePortInvalidationFunc": "void (GRunRemoteMessagePort *, gpointer)",
     "GRunMessagePortFunc": "void (GRunMessagePort *, GRunMessage *, gpointer)",
     "GRunMessageReplyingFunc": "GBytes* (GRunMessagePort *, GRunMessage *, gpointer)",
     "GRunReplyFunc": "void (GRunRemoteMessagePort *, GRunMessage *, const GError *, gpointer)",
@@ -61,6 +65,7 @@ ARGUMENTS = {
     "const char* const*": "MODES",
     "gpointer user_data": "DATA",
     "gpointer message": "MESSAGE",
+    "const GValue* value": "VALUE",
     "gpointer sender": "SENDER",
     "GBytes* data": "CONTENT",
     "GBytes*": "BYTES",
@@ -121,6 +126,7 @@ RULES = {
 CHECKS = {
     "grun_loop_perform_and_wait": "performed_once",
     "grun_channel_send": "sent",
+    "grun_channel_send_value": "sent",
     "grun_port_message_get_bytes": "bytes",
     "grun_message_take_fds": "fds",
 }
@@ -163,7 +169,7 @@ def argument(symbol, name, kind, node):
     known = ARGUMENTS.get(f"{kind} {name}", ARGUMENTS.get(kind))
     if known is None:
         fail(f"{symbol}: what is an argument {kind} {name}? See generate.py")
-    pointers = ["MODE", "NAME", "PATH", "MODES", "DATA", "MESSAGE", "SENDER", "CONTENT", "BYTES", "ERROR",
+    pointers = ["MODE", "NAME", "PATH", "MODES", "DATA", "MESSAGE", "VALUE", "SENDER", "CONTENT", "BYTES", "ERROR",
                 "DESCRIPTORS", "COUNT_PLACE"]
     field = "p" if known in pointers else {"NOTIFY": "f", "UNDELIVERED": "f", "SECONDS": "d"}.get(known, "i")
     return f'{{"{name}", ARGUMENT_{known}, 0, NULL, false}}', field
@@ -238,7 +244,8 @@ def print_function(symbol, node):
         scope = "CALL"
     elif "notified" in scopes:
         is_kept = how not in ("NONE", "NUMBER", "ID") or symbol in (
-            "grun_channel_receive", "grun_loop_watch_stalls", "grun_notification_queue_add_func")
+            "grun_channel_receive", "grun_channel_receive_values", "grun_loop_watch_stalls",
+            "grun_notification_queue_add_func")
         scope = "MANY" if is_kept else "ONCE"
     elif scopes:
         fail(f"{symbol}: a function of scope {scopes}. See generate.py")

@@ -9,6 +9,7 @@ enum { STATE_NEW, STATE_ACCEPTED, STATE_REFUSED };
 struct Parcel {
     atomic_int state;
     atomic_uint taken;
+    GValue value;
 };
 
 static struct Parcel parcels[MESSAGES];
@@ -26,9 +27,26 @@ Parcel *messages_new(void)
     return &parcels[index];
 }
 
-// The call has returned; the message may have arrived before that.
-void messages_settle(Parcel *parcel, bool is_accepted)
+GValue *messages_new_value(void)
 {
+    Parcel *parcel = messages_new();
+    if (parcel == NULL)
+        return NULL;
+    g_value_set_pointer(g_value_init(&parcel->value, G_TYPE_POINTER), parcel);
+    return &parcel->value;
+}
+
+// What points into a parcel, which is a message, or its value.
+static Parcel *parcel_of(gconstpointer message)
+{
+    gsize offset = (gsize)((const char *)message - (const char *)parcels);
+    return offset < sizeof parcels ? &parcels[offset / sizeof *parcels] : NULL;
+}
+
+// The call has returned; the message may have arrived before that.
+void messages_settle(gconstpointer message, bool is_accepted)
+{
+    Parcel *parcel = parcel_of(message);
     if (parcel == NULL)
         return;
     atomic_store(&parcel->state, is_accepted ? STATE_ACCEPTED : STATE_REFUSED);
@@ -36,11 +54,19 @@ void messages_settle(Parcel *parcel, bool is_accepted)
         fuzz_fail("message#%u was refused, and has arrived", label(parcel));
 }
 
+void messages_take_value(const GValue *value) { messages_take(g_value_get_pointer(value)); }
+
 void messages_take(gpointer message)
 {
-    Parcel *parcel = message;
-    if (parcel == NULL)
+    if (message == NULL)
         return;
+    Parcel *parcel = parcel_of(message);
+    if (parcel == NULL) {
+        // A copy of a value, which is ours.
+        messages_take_value(message);
+        g_boxed_free(G_TYPE_VALUE, message);
+        return;
+    }
     if (atomic_load(&parcel->state) == STATE_REFUSED)
         fuzz_fail("message#%u was refused, and arrives", label(parcel));
     if (atomic_fetch_add(&parcel->taken, 1) != 0)

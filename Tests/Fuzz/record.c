@@ -66,6 +66,7 @@ static void write_value(Entry *entry, const Call *call, unsigned index)
     case ARGUMENT_FUNCTION:
     case ARGUMENT_NOTIFY:
     case ARGUMENT_MESSAGE:
+    case ARGUMENT_VALUE:
     case ARGUMENT_SENDER:
     case ARGUMENT_CONTENT:
     case ARGUMENT_BYTES:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Channels, which carry pointers from any thread to a loop. */
+/* Channels, which carry pointers or values from any thread to a loop. */
 #ifndef GRUN_CHANNEL_H
 #define GRUN_CHANNEL_H
 
@@ -12,6 +12,31 @@
 G_BEGIN_DECLS
 
 /**
+ * GRunSendResult:
+ * @GRUN_SEND_RESULT_ENQUEUED: the channel accepted the message, which is delivered once, or passed to `undelivered` if
+ *   the channel ends first
+ * @GRUN_SEND_RESULT_FULL: the channel is full: as many messages wait as its capacity allows; the message was not
+ *   accepted
+ * @GRUN_SEND_RESULT_CLOSED: the channel was closed or invalidated, or its loop has ended; the message was not accepted
+ *
+ * The result of sending a message to a channel. There is no corresponding Core Foundation type.
+ */
+typedef enum
+{
+  GRUN_SEND_RESULT_ENQUEUED,
+  GRUN_SEND_RESULT_FULL,
+  GRUN_SEND_RESULT_CLOSED
+} GRunSendResult;
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_send_result_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_SEND_RESULT (grun_send_result_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_channel_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_CHANNEL (grun_channel_get_type ())
+
+/**
  * GRunChannelFunc:
  * @message: the message that was sent; the function owns it
  * @user_data: (closure): the data that was given to grun_channel_receive()
@@ -20,6 +45,16 @@ G_BEGIN_DECLS
  */
 typedef void (*GRunChannelFunc) (gpointer message,
                                  gpointer user_data);
+
+/**
+ * GRunChannelValueFunc:
+ * @value: the value, which is valid during the call; a pointer of grun_channel_send() comes as a %G_TYPE_POINTER
+ * @user_data: (closure): the data that was given with the function
+ *
+ * Called with a value of a channel.
+ */
+typedef void (*GRunChannelValueFunc) (const GValue *value,
+                                      gpointer user_data);
 
 /**
  * grun_channel_new: (skip)
@@ -42,6 +77,27 @@ typedef void (*GRunChannelFunc) (gpointer message,
 GRUN_AVAILABLE_IN_1_0
 GRunChannel *grun_channel_new (gint64 capacity,
                                GDestroyNotify undelivered);
+
+/**
+ * grun_channel_new_for_values:
+ * @capacity: the number of values that may wait; zero or less means one, %G_MAXINT64 means no limit
+ * @undelivered: (nullable) (scope notified) (closure user_data) (destroy notify): a function that is called with each
+ *   value that was accepted and not delivered when the channel ends; with %NULL such values are freed
+ * @user_data: (nullable): the data to pass to @undelivered
+ * @notify: (nullable): a function that is called with @user_data when the last reference to the channel is released
+ *
+ * Makes a channel as grun_channel_new() does. Its function @undelivered gets a value. Use it for values, and in
+ * languages that have no pointers. Every function of #GRunChannel can be used with it.
+ *
+ * Threads: any. The corresponding GLib function is `g_async_queue_new_full`.
+ *
+ * Returns: (transfer full): the channel
+ */
+GRUN_AVAILABLE_IN_1_0
+GRunChannel *grun_channel_new_for_values (gint64 capacity,
+                                          GRunChannelValueFunc undelivered,
+                                          gpointer user_data,
+                                          GDestroyNotify notify);
 
 /**
  * grun_channel_ref:
@@ -96,6 +152,29 @@ void grun_channel_receive (GRunChannel *channel,
                            GDestroyNotify notify);
 
 /**
+ * grun_channel_receive_values:
+ * @channel: a channel
+ * @loop: the loop whose thread receives
+ * @mode: the mode in which the loop receives; %GRUN_MODE_COMMON stands for every common mode
+ * @func: (scope notified) (closure user_data) (destroy notify): the function to call with each value
+ * @user_data: (nullable): the data to pass to @func
+ * @notify: (nullable): a function that is called with @user_data when the channel has ended; immediately if the channel
+ *   has a receiver already
+ *
+ * Calls a function with each value that is sent, as grun_channel_receive() does with each pointer. The channel frees
+ * the value after the call.
+ *
+ * Threads: any. The corresponding Core Foundation functions are `CFRunLoopSourceCreate` and `CFRunLoopAddSource`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_channel_receive_values (GRunChannel *channel,
+                                  GRunLoop *loop,
+                                  const char *mode,
+                                  GRunChannelValueFunc func,
+                                  gpointer user_data,
+                                  GDestroyNotify notify);
+
+/**
  * grun_channel_send: (skip)
  * @channel: a channel
  * @message: (nullable): the message to send; the channel owns it if the result is %GRUN_SEND_RESULT_ENQUEUED
@@ -110,6 +189,23 @@ void grun_channel_receive (GRunChannel *channel,
 GRUN_AVAILABLE_IN_1_0
 GRunSendResult grun_channel_send (GRunChannel *channel,
                                   gpointer message);
+
+/**
+ * grun_channel_send_value:
+ * @channel: a channel
+ * @value: the value to send, of any type
+ *
+ * Sends a copy of a value if there is room, and never waits. You can also call it on the loop's own thread, and in the
+ * function that receives. A function of grun_channel_receive() gets a pointer to the copy, and frees it with
+ * `g_boxed_free (G_TYPE_VALUE, message)`.
+ *
+ * Threads: any; not from a signal handler. The corresponding GLib function is `g_async_queue_push`.
+ *
+ * Returns: %GRUN_SEND_RESULT_ENQUEUED if the channel has accepted the value, otherwise the reason why not
+ */
+GRUN_AVAILABLE_IN_1_0
+GRunSendResult grun_channel_send_value (GRunChannel *channel,
+                                        const GValue *value);
 
 /**
  * grun_channel_close:
@@ -205,6 +301,56 @@ gint64 grun_channel_get_capacity (GRunChannel *channel);
  */
 GRUN_AVAILABLE_IN_1_0
 gint64 grun_channel_get_count (GRunChannel *channel);
+
+/**
+ * grun_loop_add_channel:
+ * @loop: the loop that receives from the channel
+ * @channel: a channel
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Adds a channel to another mode of its loop, or to every common mode. Adding a channel again, or adding an invalid
+ * channel, does nothing. A channel that another loop receives from, or that has no receiver yet, is refused with a
+ * g_critical().
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_add_channel (GRunLoop *loop,
+                            GRunChannel *channel,
+                            const char *mode);
+
+/**
+ * grun_loop_remove_channel:
+ * @loop: a loop
+ * @channel: a channel
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Removes a channel from a mode, or from every common mode. Nothing more is delivered in that mode, not even the rest
+ * of a delivery that is under way. The messages wait until the channel is added to a mode again.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_remove_channel (GRunLoop *loop,
+                               GRunChannel *channel,
+                               const char *mode);
+
+/**
+ * grun_loop_contains_channel:
+ * @loop: a loop
+ * @channel: a channel
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Returns whether a channel is in a mode of the loop. A channel leaves its modes when it ends.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ *
+ * Returns: whether the channel is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_contains_channel (GRunLoop *loop,
+                                     GRunChannel *channel,
+                                     const char *mode);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunChannel, grun_channel_unref)
 

@@ -11,6 +11,10 @@
 
 G_BEGIN_DECLS
 
+GRUN_AVAILABLE_IN_1_0
+GType grun_child_source_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_CHILD_SOURCE (grun_child_source_get_type ())
+
 /**
  * GRunChildSourceFunc:
  * @source: the source, which is invalid by now
@@ -173,6 +177,60 @@ char *grun_child_source_copy_label (GRunChildSource *source);
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_child_source_to_string (GRunChildSource *source);
+
+/**
+ * grun_loop_add_child_source:
+ * @loop: a loop
+ * @source: a child source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ *
+ * Adds a child source to a mode, or to every common mode. The loop takes a reference. Adding a source again, or adding
+ * an invalid source, does nothing. A source that is in another loop is refused with a g_critical().
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
+ *
+ * Returns: %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the source. The usual error is
+ *   %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the source has joined none of the modes.
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_add_child_source (GRunLoop *loop,
+                                     GRunChildSource *source,
+                                   const char *mode,
+                                   GError **error);
+
+/**
+ * grun_loop_remove_child_source:
+ * @loop: a loop
+ * @source: a child source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Removes a child source from a mode, or from every common mode. The child is neither ended nor reaped. If the source
+ * is not in the mode, nothing happens.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_remove_child_source (GRunLoop *loop,
+                                  GRunChildSource *source,
+                                  const char *mode);
+
+/**
+ * grun_loop_contains_child_source:
+ * @loop: a loop
+ * @source: a child source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Returns whether a child source is in a mode of the loop. An invalid source is in no mode.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ *
+ * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_contains_child_source (GRunLoop *loop,
+                                        GRunChildSource *source,
+                                        const char *mode);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunChildSource, grun_child_source_unref)
 

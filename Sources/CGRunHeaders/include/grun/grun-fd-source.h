@@ -11,6 +11,10 @@
 
 G_BEGIN_DECLS
 
+GRUN_AVAILABLE_IN_1_0
+GType grun_fd_source_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_FD_SOURCE (grun_fd_source_get_type ())
+
 /**
  * GRunFdSourceFunc:
  * @source: the source whose descriptor is ready
@@ -211,6 +215,62 @@ char *grun_fd_source_copy_label (GRunFdSource *source);
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_fd_source_to_string (GRunFdSource *source);
+
+/**
+ * grun_loop_add_fd_source:
+ * @loop: a loop
+ * @source: a descriptor source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ *
+ * Adds a descriptor source to a mode, or to every common mode. The loop takes a reference, and watches the descriptor
+ * immediately. Adding a source again, or adding an invalid source, does nothing. A source that is in another loop is
+ * refused with a g_critical().
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
+ *
+ * Returns: %FALSE with %GRUN_ERROR_BAD_DESCRIPTOR, %GRUN_ERROR_NOT_POLLABLE, %GRUN_ERROR_LIMIT_REACHED,
+ *   %GRUN_ERROR_NOT_SUPPORTED or %GRUN_ERROR_SYSTEM if the descriptor cannot be watched; then the source has joined
+ *   none of the modes
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_add_fd_source (GRunLoop *loop,
+                                  GRunFdSource *source,
+                                  const char *mode,
+                                  GError **error);
+
+/**
+ * grun_loop_remove_fd_source:
+ * @loop: a loop
+ * @source: a descriptor source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Removes a descriptor source from a mode, or from every common mode. The loop no longer performs it in that mode, not
+ * even for an event that was found already. If the source is not in the mode, nothing happens.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_remove_fd_source (GRunLoop *loop,
+                                 GRunFdSource *source,
+                                 const char *mode);
+
+/**
+ * grun_loop_contains_fd_source:
+ * @loop: a loop
+ * @source: a descriptor source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Returns whether a descriptor source is in a mode of the loop. An invalid source is in no mode.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ *
+ * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_contains_fd_source (GRunLoop *loop,
+                                       GRunFdSource *source,
+                                       const char *mode);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunFdSource, grun_fd_source_unref)
 

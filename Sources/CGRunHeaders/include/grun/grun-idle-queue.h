@@ -11,6 +11,10 @@
 
 G_BEGIN_DECLS
 
+GRUN_AVAILABLE_IN_1_0
+GType grun_idle_queue_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_IDLE_QUEUE (grun_idle_queue_get_type ())
+
 /**
  * grun_idle_queue_new:
  * @seconds: the time for which a pass calls functions, in seconds; zero or less means one function in each pass
@@ -193,6 +197,56 @@ char *grun_idle_queue_copy_label (GRunIdleQueue *queue);
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_idle_queue_to_string (GRunIdleQueue *queue);
+
+/**
+ * grun_loop_add_idle_queue:
+ * @loop: a loop
+ * @queue: an idle queue
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Adds an idle queue to a mode, or to every common mode. The loop takes a reference. If the queue holds functions, a
+ * loop that sleeps in the mode wakes. Adding a queue again, or adding an invalid queue, does nothing. A queue that is
+ * in another loop is refused with a g_critical().
+ *
+ * Threads: any. There is no corresponding Core Foundation function.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_add_idle_queue (GRunLoop *loop,
+                               GRunIdleQueue *queue,
+                               const char *mode);
+
+/**
+ * grun_loop_remove_idle_queue:
+ * @loop: a loop
+ * @queue: an idle queue
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Removes an idle queue from a mode, or from every common mode. The queue keeps its functions. If the queue is not in
+ * the mode, nothing happens.
+ *
+ * Threads: any. There is no corresponding Core Foundation function.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_remove_idle_queue (GRunLoop *loop,
+                                  GRunIdleQueue *queue,
+                                  const char *mode);
+
+/**
+ * grun_loop_contains_idle_queue:
+ * @loop: a loop
+ * @queue: an idle queue
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Returns whether an idle queue is in a mode of the loop. An invalid queue is in no mode.
+ *
+ * Threads: any. There is no corresponding Core Foundation function.
+ *
+ * Returns: whether the queue is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_contains_idle_queue (GRunLoop *loop,
+                                        GRunIdleQueue *queue,
+                                        const char *mode);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunIdleQueue, grun_idle_queue_unref)
 

@@ -11,6 +11,31 @@
 
 G_BEGIN_DECLS
 
+/**
+ * GRunResult:
+ * @GRUN_RESULT_FINISHED: the mode has nothing to wait for, or the call was refused
+ * @GRUN_RESULT_STOPPED: grun_loop_stop() was called
+ * @GRUN_RESULT_TIMED_OUT: the time limit has passed
+ * @GRUN_RESULT_HANDLED_SOURCE: a source was handled, and the caller has asked to return after that
+ *
+ * The reason why a run returned. The corresponding Core Foundation type is `CFRunLoopRunResult`, with the same values.
+ */
+typedef enum
+{
+  GRUN_RESULT_FINISHED = 1,
+  GRUN_RESULT_STOPPED = 2,
+  GRUN_RESULT_TIMED_OUT = 3,
+  GRUN_RESULT_HANDLED_SOURCE = 4
+} GRunResult;
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_result_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_RESULT (grun_result_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_loop_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_LOOP (grun_loop_get_type ())
+
 /* Getting a loop */
 
 /**

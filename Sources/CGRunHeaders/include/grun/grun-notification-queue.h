@@ -12,6 +12,50 @@
 G_BEGIN_DECLS
 
 /**
+ * GRunPostingStyle:
+ * @GRUN_POSTING_STYLE_WHEN_IDLE: when the loop has nothing else to do at all, one notification in each pass
+ * @GRUN_POSTING_STYLE_ASAP: when the loop is about to sleep, or when its run ends
+ * @GRUN_POSTING_STYLE_NOW: immediately, before the call returns; on the loop's own thread only
+ *
+ * When a notification queue posts a notification. The corresponding Foundation type is `NSPostingStyle`, with the same
+ * values.
+ */
+typedef enum
+{
+  GRUN_POSTING_STYLE_WHEN_IDLE = 1,
+  GRUN_POSTING_STYLE_ASAP = 2,
+  GRUN_POSTING_STYLE_NOW = 3
+} GRunPostingStyle;
+
+/**
+ * GRunCoalescing:
+ * @GRUN_COALESCING_NONE: no notifications
+ * @GRUN_COALESCING_ON_NAME: notifications with the same name
+ * @GRUN_COALESCING_ON_SENDER: notifications with the same sender, or all without a sender
+ *
+ * Which waiting notifications count as the same, so that only one of them is posted. The corresponding Foundation type
+ * is `NSNotificationCoalescing`, with the same values.
+ */
+typedef enum /*< flags >*/
+{
+  GRUN_COALESCING_NONE = 0,
+  GRUN_COALESCING_ON_NAME = 1 << 0,
+  GRUN_COALESCING_ON_SENDER = 1 << 1
+} GRunCoalescing;
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_posting_style_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_POSTING_STYLE (grun_posting_style_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_coalescing_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_COALESCING (grun_coalescing_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_notification_queue_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_NOTIFICATION_QUEUE (grun_notification_queue_get_type ())
+
+/**
  * GRunNotificationFunc:
  * @name: the name of the notification
  * @sender: (nullable): the address of the sender, which the queue does not dereference
@@ -195,5 +239,7 @@ gboolean grun_notification_queue_remove_func (GRunNotificationQueue *queue,
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunNotificationQueue, grun_notification_queue_unref)
 
 G_END_DECLS
+
+GRUN_DEFINE_FLAG_OPERATORS (GRunCoalescing)
 
 #endif

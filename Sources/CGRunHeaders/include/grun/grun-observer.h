@@ -12,6 +12,38 @@
 G_BEGIN_DECLS
 
 /**
+ * GRunActivity:
+ * @GRUN_ACTIVITY_ENTRY: a run begins
+ * @GRUN_ACTIVITY_BEFORE_TIMERS: a pass begins
+ * @GRUN_ACTIVITY_BEFORE_SOURCES: the version-0 sources are performed next
+ * @GRUN_ACTIVITY_BEFORE_WAITING: the loop is about to sleep
+ * @GRUN_ACTIVITY_AFTER_WAITING: the loop has woken up
+ * @GRUN_ACTIVITY_EXIT: a run ends
+ * @GRUN_ACTIVITY_ALL: every stage
+ *
+ * The stages of a run at which observers can be called. The corresponding Core Foundation type is `CFRunLoopActivity`,
+ * with the same values.
+ */
+typedef enum /*< flags >*/
+{
+  GRUN_ACTIVITY_ENTRY = 1 << 0,
+  GRUN_ACTIVITY_BEFORE_TIMERS = 1 << 1,
+  GRUN_ACTIVITY_BEFORE_SOURCES = 1 << 2,
+  GRUN_ACTIVITY_BEFORE_WAITING = 1 << 5,
+  GRUN_ACTIVITY_AFTER_WAITING = 1 << 6,
+  GRUN_ACTIVITY_EXIT = 1 << 7,
+  GRUN_ACTIVITY_ALL = 0x0FFFFFFF
+} GRunActivity;
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_activity_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_ACTIVITY (grun_activity_get_type ())
+
+GRUN_AVAILABLE_IN_1_0
+GType grun_observer_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_OBSERVER (grun_observer_get_type ())
+
+/**
  * GRunObserverFunc:
  * @observer: the observer
  * @activity: the stage, which is one of the observer's stages
@@ -186,8 +218,59 @@ char *grun_observer_copy_label (GRunObserver *observer);
 GRUN_AVAILABLE_IN_1_0
 char *grun_observer_to_string (GRunObserver *observer);
 
+/**
+ * grun_loop_add_observer:
+ * @loop: a loop
+ * @observer: an observer
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Adds an observer to a mode, or to every common mode. The loop takes a reference. Adding an observer again, or adding
+ * an invalid observer, does nothing. An observer that is in another loop is refused with a g_critical().
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddObserver`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_add_observer (GRunLoop *loop,
+                             GRunObserver *observer,
+                             const char *mode);
+
+/**
+ * grun_loop_remove_observer:
+ * @loop: a loop
+ * @observer: an observer
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Removes an observer from a mode, or from every common mode. The observer stays valid. If the observer is not in the
+ * mode, nothing happens.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveObserver`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_remove_observer (GRunLoop *loop,
+                                GRunObserver *observer,
+                                const char *mode);
+
+/**
+ * grun_loop_contains_observer:
+ * @loop: a loop
+ * @observer: an observer
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Returns whether an observer is in a mode of the loop. An invalid observer is in no mode.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsObserver`.
+ *
+ * Returns: whether the observer is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_contains_observer (GRunLoop *loop,
+                                      GRunObserver *observer,
+                                      const char *mode);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunObserver, grun_observer_unref)
 
 G_END_DECLS
+
+GRUN_DEFINE_FLAG_OPERATORS (GRunActivity)
 
 #endif

@@ -11,7 +11,9 @@
 
 G_BEGIN_DECLS
 
-/* Ports */
+GRUN_AVAILABLE_IN_1_0
+GType grun_port_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_PORT (grun_port_get_type ())
 
 /**
  * GRunPortFunc:
@@ -74,7 +76,7 @@ GRunPort *grun_port_ref (GRunPort *port);
  * @port: (transfer full): a port
  *
  * Releases a reference. After the last one the pointer must not be used. On this thread, the port then releases the
- * messages that wait, and calls the functions of grun_port_on_invalidation().
+ * messages that wait, and calls the functions of grun_port_add_invalidation_func().
  *
  * Threads: any. The corresponding Core Foundation function is `CFRelease`.
  */
@@ -151,7 +153,17 @@ GRUN_AVAILABLE_IN_1_0
 gint64 grun_port_get_count (GRunPort *port);
 
 /**
- * grun_port_on_invalidation:
+ * GRunPortInvalidationFunc:
+ * @port: (nullable): the port; %NULL if the port became invalid because its last reference was released
+ * @user_data: (closure): the data that was given with the function
+ *
+ * Called once when a port has become invalid.
+ */
+typedef void (*GRunPortInvalidationFunc) (GRunPort *port,
+                                          gpointer user_data);
+
+/**
+ * grun_port_add_invalidation_func:
  * @port: a port
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call once
  * @user_data: (nullable): the data to pass to @func
@@ -167,18 +179,19 @@ gint64 grun_port_get_count (GRunPort *port);
  * `NSPortDidBecomeInvalidNotification`.
  */
 GRUN_AVAILABLE_IN_1_0
-void grun_port_on_invalidation (GRunPort *port,
-                                GRunFunc func,
-                                gpointer user_data,
-                                GDestroyNotify notify);
+void grun_port_add_invalidation_func (GRunPort *port,
+                                      GRunPortInvalidationFunc func,
+                                      gpointer user_data,
+                                      GDestroyNotify notify);
 
 /**
  * grun_port_invalidate:
  * @port: a port
  *
  * Removes the port from every mode, permanently. After that, sending to the port fails, also for threads that wait for
- * room. Messages that were not delivered are released on this thread. Then the functions of grun_port_on_invalidation()
- * are called. If the port's function is handling a message, it continues. A second call does nothing.
+ * room. Messages that were not delivered are released on this thread. Then the functions of
+ * grun_port_add_invalidation_func() are called. If the port's function is handling a message, it continues. A second
+ * call does nothing.
  *
  * Threads: any. The corresponding Foundation function is `-[NSPort invalidate]`, Core Foundation's is
  * `CFMachPortInvalidate`.
@@ -244,175 +257,59 @@ char *grun_port_copy_label (GRunPort *port);
 GRUN_AVAILABLE_IN_1_0
 char *grun_port_to_string (GRunPort *port);
 
-/* Messages */
-
 /**
- * grun_port_message_new:
- * @id: a number for the meaning of the message, on which sender and receiver agree
+ * grun_loop_add_port:
+ * @loop: a loop
+ * @port: a port
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Makes a message without components. It can be sent any number of times, also while other threads add components.
+ * Adds a port to a mode, or to every common mode. The loop takes a reference. If messages wait, a loop that sleeps in
+ * the mode wakes. Adding a port again, or adding an invalid port, does nothing. A port that is in another loop is
+ * refused with a g_critical().
  *
- * Threads: any. The corresponding Foundation function is `-[NSPortMessage initWithSendPort:receivePort:components:]`.
- *
- * Returns: (transfer full): the message
+ * Threads: any. The corresponding Foundation function is `-[NSRunLoop addPort:forMode:]`, Core Foundation's is
+ * `CFRunLoopAddSource`.
  */
 GRUN_AVAILABLE_IN_1_0
-GRunPortMessage *grun_port_message_new (guint32 id);
+void grun_loop_add_port (GRunLoop *loop,
+                         GRunPort *port,
+                         const char *mode);
 
 /**
- * grun_port_message_ref:
- * @message: a message
+ * grun_loop_remove_port:
+ * @loop: a loop
+ * @port: a port
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Takes a reference.
+ * Removes a port from a mode, or from every common mode. Messages that were sent wait until the port is added to a mode
+ * again. If the port is not in the mode, nothing happens.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRetain`.
- *
- * Returns: (transfer full): the same message
+ * Threads: any. The corresponding Foundation function is `-[NSRunLoop removePort:forMode:]`, Core Foundation's is
+ * `CFRunLoopRemoveSource`.
  */
 GRUN_AVAILABLE_IN_1_0
-GRunPortMessage *grun_port_message_ref (GRunPortMessage *message);
+void grun_loop_remove_port (GRunLoop *loop,
+                            GRunPort *port,
+                            const char *mode);
 
 /**
- * grun_port_message_unref:
- * @message: (transfer full): a message
+ * grun_loop_contains_port:
+ * @loop: a loop
+ * @port: a port
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
  *
- * Releases a reference. After the last one the pointer must not be used. The bytes and ports of the message that nobody
- * else holds are then released, on this thread.
+ * Returns whether a port is in a mode of the loop. An invalid port is in no mode.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRelease`.
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ *
+ * Returns: whether the port is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */
 GRUN_AVAILABLE_IN_1_0
-void grun_port_message_unref (GRunPortMessage *message);
-
-/**
- * grun_port_message_add_bytes:
- * @message: a message
- * @bytes: the bytes to add as the last component
- *
- * Adds bytes to a message, which takes a reference to them. The bytes are not copied: a receiver in C gets the same
- * #GBytes.
- *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
- */
-GRUN_AVAILABLE_IN_1_0
-void grun_port_message_add_bytes (GRunPortMessage *message,
-                                  GBytes *bytes);
-
-/**
- * grun_port_message_add_port:
- * @message: a message
- * @port: the port to add as the last component
- *
- * Adds a port to a message, so that the receiver can send to this port. You can also add an invalid port, because a
- * valid port may become invalid on the way.
- *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
- */
-GRUN_AVAILABLE_IN_1_0
-void grun_port_message_add_port (GRunPortMessage *message,
-                                 GRunPort *port);
-
-/**
- * grun_port_message_set_reply_port:
- * @message: a message
- * @port: (nullable): the port to which the sender wants a reply; %NULL, as in a new message, if it wants none
- *
- * Sets the port for the reply.
- *
- * Threads: any. In a received message, the corresponding Foundation property is `NSPortMessage.sendPort`; in a message
- * to be sent, it is `receivePort`.
- */
-GRUN_AVAILABLE_IN_1_0
-void grun_port_message_set_reply_port (GRunPortMessage *message,
-                                       GRunPort *port);
-
-/**
- * grun_port_message_get_id:
- * @message: a message
- *
- * Returns the number of the message. A received message has the number of the message that was sent.
- *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.msgid`.
- *
- * Returns: the number that was given to grun_port_message_new()
- */
-GRUN_AVAILABLE_IN_1_0
-guint32 grun_port_message_get_id (GRunPortMessage *message);
-
-/**
- * grun_port_message_get_n_components:
- * @message: a message
- *
- * Returns how many components the message has. Bytes and ports are counted together.
- *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
- *
- * Returns: the number of components of the message
- */
-GRUN_AVAILABLE_IN_1_0
-guint grun_port_message_get_n_components (GRunPortMessage *message);
-
-/**
- * grun_port_message_get_bytes:
- * @message: a message
- * @index: the index of the component, below grun_port_message_get_n_components()
- *
- * Returns the bytes of a component. If @index is too large, that is a g_critical(), and %NULL is returned.
- *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
- *
- * Returns: (transfer full) (nullable): the bytes; %NULL if the component is a port. If C code has added the bytes, they
- *   are not copied. If Swift code has sent them, each call returns a new copy.
- */
-GRUN_AVAILABLE_IN_1_0
-GBytes *grun_port_message_get_bytes (GRunPortMessage *message,
-                                     guint index);
-
-/**
- * grun_port_message_get_port:
- * @message: a message
- * @index: the index of the component, below grun_port_message_get_n_components()
- *
- * Returns the port of a component, which may be invalid. If @index is too large, that is a g_critical(), and %NULL is
- * returned.
- *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
- *
- * Returns: (transfer full) (nullable): the port; %NULL if the component is bytes
- */
-GRUN_AVAILABLE_IN_1_0
-GRunPort *grun_port_message_get_port (GRunPortMessage *message,
-                                      guint index);
-
-/**
- * grun_port_message_get_reply_port:
- * @message: a message
- *
- * Returns the port to which the receiver sends its reply. The port may be invalid.
- *
- * Threads: any. In a received message, the corresponding Foundation property is `NSPortMessage.sendPort`; in a message
- * to be sent, it is `receivePort`.
- *
- * Returns: (transfer full) (nullable): the port to which the sender wants a reply; %NULL if it wants none
- */
-GRUN_AVAILABLE_IN_1_0
-GRunPort *grun_port_message_get_reply_port (GRunPortMessage *message);
-
-/**
- * grun_port_message_get_receive_port:
- * @message: a message
- *
- * Returns the port that has received the message. Only a message that a port passes to its function has such a port.
- *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.receivePort`.
- *
- * Returns: (transfer full) (nullable): the port through which the message came; %NULL if the message was not delivered
- */
-GRUN_AVAILABLE_IN_1_0
-GRunPort *grun_port_message_get_receive_port (GRunPortMessage *message);
+gboolean grun_loop_contains_port (GRunLoop *loop,
+                                  GRunPort *port,
+                                  const char *mode);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunPort, grun_port_unref)
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunPortMessage, grun_port_message_unref)
 
 G_END_DECLS
 

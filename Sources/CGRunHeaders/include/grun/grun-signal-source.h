@@ -11,6 +11,10 @@
 
 G_BEGIN_DECLS
 
+GRUN_AVAILABLE_IN_1_0
+GType grun_signal_source_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_SIGNAL_SOURCE (grun_signal_source_get_type ())
+
 /**
  * GRunSignalSourceFunc:
  * @source: the source whose signal has come
@@ -178,6 +182,60 @@ char *grun_signal_source_copy_label (GRunSignalSource *source);
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_signal_source_to_string (GRunSignalSource *source);
+
+/**
+ * grun_loop_add_signal_source:
+ * @loop: a loop
+ * @source: a signal source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ *
+ * Adds a signal source to a mode, or to every common mode. The loop takes a reference. Adding a source again, or adding
+ * an invalid source, does nothing. A source that is in another loop is refused with a g_critical().
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
+ *
+ * Returns: %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the source. The usual error is
+ *   %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the source has joined none of the modes.
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_add_signal_source (GRunLoop *loop,
+                                      GRunSignalSource *source,
+                                   const char *mode,
+                                   GError **error);
+
+/**
+ * grun_loop_remove_signal_source:
+ * @loop: a loop
+ * @source: a signal source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Removes a signal source from a mode, or from every common mode. It continues to listen to its signal. If the source
+ * is not in the mode, nothing happens.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_remove_signal_source (GRunLoop *loop,
+                                  GRunSignalSource *source,
+                                  const char *mode);
+
+/**
+ * grun_loop_contains_signal_source:
+ * @loop: a loop
+ * @source: a signal source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Returns whether a signal source is in a mode of the loop. An invalid source is in no mode.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ *
+ * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_contains_signal_source (GRunLoop *loop,
+                                        GRunSignalSource *source,
+                                        const char *mode);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunSignalSource, grun_signal_source_unref)
 

@@ -11,6 +11,10 @@
 
 G_BEGIN_DECLS
 
+GRUN_AVAILABLE_IN_1_0
+GType grun_source_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_SOURCE (grun_source_get_type ())
+
 /**
  * GRunSourceFunc:
  * @source: the source that was signalled
@@ -219,6 +223,56 @@ char *grun_source_copy_label (GRunSource *source);
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_source_to_string (GRunSource *source);
+
+/**
+ * grun_loop_add_source:
+ * @loop: a loop
+ * @source: a source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Adds a source to a mode, or to every common mode. The loop takes a reference. The `schedule` function of
+ * grun_source_new_full() is called once for each mode, on the calling thread. Adding a source again, or adding an
+ * invalid source, does nothing.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_add_source (GRunLoop *loop,
+                           GRunSource *source,
+                           const char *mode);
+
+/**
+ * grun_loop_remove_source:
+ * @loop: a loop
+ * @source: a source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Removes a source from a mode, or from every common mode. The `cancel` function of grun_source_new_full() is called
+ * once for each mode, on the calling thread. If the source is not in the mode, nothing happens.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_remove_source (GRunLoop *loop,
+                              GRunSource *source,
+                              const char *mode);
+
+/**
+ * grun_loop_contains_source:
+ * @loop: a loop
+ * @source: a source
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Returns whether a source is in a mode of the loop. An invalid source is in no mode.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ *
+ * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_contains_source (GRunLoop *loop,
+                                    GRunSource *source,
+                                    const char *mode);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunSource, grun_source_unref)
 

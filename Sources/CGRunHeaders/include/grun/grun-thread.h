@@ -11,6 +11,10 @@
 
 G_BEGIN_DECLS
 
+GRUN_AVAILABLE_IN_1_0
+GType grun_thread_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_THREAD (grun_thread_get_type ())
+
 /**
  * GRunThreadSetUpFunc:
  * @loop: the new thread's loop

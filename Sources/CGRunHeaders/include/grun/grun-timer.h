@@ -11,6 +11,10 @@
 
 G_BEGIN_DECLS
 
+GRUN_AVAILABLE_IN_1_0
+GType grun_timer_get_type (void) G_GNUC_CONST;
+#define GRUN_TYPE_TIMER (grun_timer_get_type ())
+
 /**
  * GRunTimerFunc:
  * @timer: the timer that fires
@@ -275,6 +279,55 @@ char *grun_timer_copy_label (GRunTimer *timer);
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_timer_to_string (GRunTimer *timer);
+
+/**
+ * grun_loop_add_timer:
+ * @loop: a loop
+ * @timer: a timer
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Adds a timer to a mode, or to every common mode. The loop takes a reference. Adding a timer again, or adding an
+ * invalid timer, does nothing. A timer that is in another loop is refused with a g_critical().
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddTimer`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_add_timer (GRunLoop *loop,
+                          GRunTimer *timer,
+                          const char *mode);
+
+/**
+ * grun_loop_remove_timer:
+ * @loop: a loop
+ * @timer: a timer
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Removes a timer from a mode, or from every common mode. The timer stays valid. If the timer is not in the mode,
+ * nothing happens.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveTimer`.
+ */
+GRUN_AVAILABLE_IN_1_0
+void grun_loop_remove_timer (GRunLoop *loop,
+                             GRunTimer *timer,
+                             const char *mode);
+
+/**
+ * grun_loop_contains_timer:
+ * @loop: a loop
+ * @timer: a timer
+ * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ *
+ * Returns whether a timer is in a mode of the loop. An invalid timer is in no mode.
+ *
+ * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsTimer`.
+ *
+ * Returns: whether the timer is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_loop_contains_timer (GRunLoop *loop,
+                                   GRunTimer *timer,
+                                   const char *mode);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunTimer, grun_timer_unref)
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The types: opaque reference-counted types, names of modes, stages, results and errors. */
+/* What every part of the interface uses: the opaque types, errors, and a function that is called once. Each opaque type
+ * is a boxed type of GObject, whose copies are references. */
 #ifndef GRUN_TYPES_H
 #define GRUN_TYPES_H
 
@@ -146,121 +147,6 @@ typedef struct _GRunMessage GRunMessage;
  */
 typedef struct _GRunThread GRunThread;
 
-/* A mode is known by its name, which is any UTF-8 string that is not empty. Names are compared by content. */
-
-/**
- * GRUN_MODE_DEFAULT:
- *
- * The mode in which a program spends its idle time. `kCFRunLoopDefaultMode`.
- */
-#define GRUN_MODE_DEFAULT "kCFRunLoopDefaultMode"
-
-/**
- * GRUN_MODE_COMMON:
- *
- * The name of all common modes together: an item that is added to it is served in each of them. It is not a mode of its
- * own, and cannot be run. `kCFRunLoopCommonModes`.
- */
-#define GRUN_MODE_COMMON "kCFRunLoopCommonModes"
-
-/**
- * GRUN_MODE_TRACKING:
- *
- * The mode for tracking a drag or a scroll, while items of the default mode wait. It becomes a common mode only by
- * grun_loop_add_common_mode() or grun_loop_push_ambient_mode(). AppKit's `NSEventTrackingRunLoopMode`.
- */
-#define GRUN_MODE_TRACKING "GRunLoopTrackingMode"
-
-/**
- * GRunActivity:
- * @GRUN_ACTIVITY_ENTRY: a run begins
- * @GRUN_ACTIVITY_BEFORE_TIMERS: a pass begins
- * @GRUN_ACTIVITY_BEFORE_SOURCES: the version-0 sources are performed next
- * @GRUN_ACTIVITY_BEFORE_WAITING: the loop is about to sleep
- * @GRUN_ACTIVITY_AFTER_WAITING: the loop has woken up
- * @GRUN_ACTIVITY_EXIT: a run ends
- * @GRUN_ACTIVITY_ALL: every stage
- *
- * The stages of a run at which observers can be called. The corresponding Core Foundation type is `CFRunLoopActivity`,
- * with the same values.
- */
-typedef enum /*< flags >*/
-{
-  GRUN_ACTIVITY_ENTRY = 1 << 0,
-  GRUN_ACTIVITY_BEFORE_TIMERS = 1 << 1,
-  GRUN_ACTIVITY_BEFORE_SOURCES = 1 << 2,
-  GRUN_ACTIVITY_BEFORE_WAITING = 1 << 5,
-  GRUN_ACTIVITY_AFTER_WAITING = 1 << 6,
-  GRUN_ACTIVITY_EXIT = 1 << 7,
-  GRUN_ACTIVITY_ALL = 0x0FFFFFFF
-} GRunActivity;
-
-/**
- * GRunResult:
- * @GRUN_RESULT_FINISHED: the mode has nothing to wait for, or the call was refused
- * @GRUN_RESULT_STOPPED: grun_loop_stop() was called
- * @GRUN_RESULT_TIMED_OUT: the time limit has passed
- * @GRUN_RESULT_HANDLED_SOURCE: a source was handled, and the caller has asked to return after that
- *
- * The reason why a run returned. The corresponding Core Foundation type is `CFRunLoopRunResult`, with the same values.
- */
-typedef enum
-{
-  GRUN_RESULT_FINISHED = 1,
-  GRUN_RESULT_STOPPED = 2,
-  GRUN_RESULT_TIMED_OUT = 3,
-  GRUN_RESULT_HANDLED_SOURCE = 4
-} GRunResult;
-
-/**
- * GRunSendResult:
- * @GRUN_SEND_RESULT_ENQUEUED: the channel accepted the message, which is delivered once, or passed to `undelivered` if
- *   the channel ends first
- * @GRUN_SEND_RESULT_FULL: the channel is full: as many messages wait as its capacity allows; the message was not
- *   accepted
- * @GRUN_SEND_RESULT_CLOSED: the channel was closed or invalidated, or its loop has ended; the message was not accepted
- *
- * The result of sending a message to a channel. There is no corresponding Core Foundation type.
- */
-typedef enum
-{
-  GRUN_SEND_RESULT_ENQUEUED,
-  GRUN_SEND_RESULT_FULL,
-  GRUN_SEND_RESULT_CLOSED
-} GRunSendResult;
-
-/**
- * GRunPostingStyle:
- * @GRUN_POSTING_STYLE_WHEN_IDLE: when the loop has nothing else to do at all, one notification in each pass
- * @GRUN_POSTING_STYLE_ASAP: when the loop is about to sleep, or when its run ends
- * @GRUN_POSTING_STYLE_NOW: immediately, before the call returns; on the loop's own thread only
- *
- * When a notification queue posts a notification. The corresponding Foundation type is `NSPostingStyle`, with the same
- * values.
- */
-typedef enum
-{
-  GRUN_POSTING_STYLE_WHEN_IDLE = 1,
-  GRUN_POSTING_STYLE_ASAP = 2,
-  GRUN_POSTING_STYLE_NOW = 3
-} GRunPostingStyle;
-
-/**
- * GRunCoalescing:
- * @GRUN_COALESCING_NONE: no notifications
- * @GRUN_COALESCING_ON_NAME: notifications with the same name
- * @GRUN_COALESCING_ON_SENDER: notifications with the same sender, or all without a sender
- *
- * Which waiting notifications count as the same, so that only one of them is posted. The corresponding Foundation type
- * is `NSNotificationCoalescing`, with the same values.
- */
-typedef enum /*< flags >*/
-{
-  GRUN_COALESCING_NONE = 0,
-  GRUN_COALESCING_ON_NAME = 1 << 0,
-  GRUN_COALESCING_ON_SENDER = 1 << 1
-} GRunCoalescing;
-
 /**
  * GRUN_ERROR:
  *
@@ -334,147 +220,9 @@ typedef enum
 GRUN_AVAILABLE_IN_1_0
 GQuark grun_error_quark (void);
 
-/**
- * GRUN_MESSAGE_REQUEST_ERROR:
- *
- * The domain of the errors of messages and requests to message ports: see #GRunMessageRequestError.
- */
-#define GRUN_MESSAGE_REQUEST_ERROR (grun_message_request_error_quark ())
-
-/**
- * GRunMessageRequestError:
- * @GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT: the port's queue was full until the send timeout; the message was not sent
- * @GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT: no reply came before the receive timeout; a reply that comes later is
- *   dropped
- * @GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID: the port was already invalid when the message was to be sent
- * @GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR: the message cannot be sent: it is too large or has too many descriptors,
- *   a descriptor is not open, or memory or descriptors are used up; the error's message says which
- * @GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID: the port became invalid after the message was sent or queued, for example
- *   because its process ended
- * @GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED: the receiver released the message without a reply
- * @GRUN_MESSAGE_REQUEST_ERROR_CANCELLED: grun_remote_message_port_cancel_request() was called
- * @GRUN_MESSAGE_REQUEST_ERROR_LOOP_ENDED: the thread of the loop that was to receive the reply has ended
- *
- * The reason why a message was not sent, or has no reply. The values from -1 to -5 are results of
- * `CFMessagePortSendRequest`.
- */
-typedef enum
-{
-  GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT = -1,
-  GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT = -2,
-  GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID = -3,
-  GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR = -4,
-  GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID = -5,
-  GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED = -6,
-  GRUN_MESSAGE_REQUEST_ERROR_CANCELLED = -7,
-  GRUN_MESSAGE_REQUEST_ERROR_LOOP_ENDED = -8
-} GRunMessageRequestError;
-
-/**
- * grun_message_request_error_quark:
- *
- * Returns the quark of the error domain %GRUN_MESSAGE_REQUEST_ERROR.
- *
- * Threads: any.
- *
- * Returns: the domain
- */
-GRUN_AVAILABLE_IN_1_0
-GQuark grun_message_request_error_quark (void);
-
-/* The types that are registered with GObject. The opaque types are boxed: a copy is another reference. */
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_activity_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_ACTIVITY (grun_activity_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_result_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_RESULT (grun_result_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_send_result_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_SEND_RESULT (grun_send_result_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_posting_style_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_POSTING_STYLE (grun_posting_style_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_coalescing_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_COALESCING (grun_coalescing_get_type ())
-
 GRUN_AVAILABLE_IN_1_0
 GType grun_error_get_type (void) G_GNUC_CONST;
 #define GRUN_TYPE_ERROR (grun_error_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_message_request_error_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_MESSAGE_REQUEST_ERROR (grun_message_request_error_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_loop_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_LOOP (grun_loop_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_source_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_SOURCE (grun_source_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_fd_source_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_FD_SOURCE (grun_fd_source_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_signal_source_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_SIGNAL_SOURCE (grun_signal_source_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_child_source_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_CHILD_SOURCE (grun_child_source_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_timer_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_TIMER (grun_timer_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_observer_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_OBSERVER (grun_observer_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_idle_queue_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_IDLE_QUEUE (grun_idle_queue_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_channel_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_CHANNEL (grun_channel_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_notification_queue_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_NOTIFICATION_QUEUE (grun_notification_queue_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_port_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_PORT (grun_port_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_port_message_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_PORT_MESSAGE (grun_port_message_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_message_port_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_MESSAGE_PORT (grun_message_port_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_remote_message_port_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_REMOTE_MESSAGE_PORT (grun_remote_message_port_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_message_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_MESSAGE (grun_message_get_type ())
-
-GRUN_AVAILABLE_IN_1_0
-GType grun_thread_get_type (void) G_GNUC_CONST;
-#define GRUN_TYPE_THREAD (grun_thread_get_type ())
 
 /**
  * GRunFunc:
@@ -486,17 +234,16 @@ typedef void (*GRunFunc) (gpointer user_data);
 
 G_END_DECLS
 
-#if defined(__cplusplus)
 /* In C++, flags combine with |, & and |= as in C. */
+#if defined(__cplusplus)
 #define GRUN_DEFINE_FLAG_OPERATORS(Type) \
     constexpr inline Type operator| (Type one, Type other) \
     { return static_cast<Type> (static_cast<unsigned> (one) | static_cast<unsigned> (other)); } \
     constexpr inline Type operator& (Type one, Type other) \
     { return static_cast<Type> (static_cast<unsigned> (one) & static_cast<unsigned> (other)); } \
     inline Type &operator|= (Type &one, Type other) { return one = one | other; }
-GRUN_DEFINE_FLAG_OPERATORS (GRunActivity)
-GRUN_DEFINE_FLAG_OPERATORS (GRunCoalescing)
-#undef GRUN_DEFINE_FLAG_OPERATORS
+#else
+#define GRUN_DEFINE_FLAG_OPERATORS(Type)
 #endif
 
 #endif

@@ -26,8 +26,11 @@
 #include <grun/grun-signal-source.h>
 #include <grun/grun-child-source.h>
 #include <grun/grun-channel.h>
+#include <grun/grun-port-message.h>
 #include <grun/grun-port.h>
+#include <grun/grun-message.h>
 #include <grun/grun-message-port.h>
+#include <grun/grun-remote-message-port.h>
 #include <grun/grun-timer.h>
 #include <grun/grun-observer.h>
 #include <grun/grun-idle-queue.h>
@@ -38,6 +41,7 @@
 #include <grun/grun-stalls.h>
 #include <grun/grun-timeline.h>
 
+#undef GRUN_DEFINE_FLAG_OPERATORS
 #undef GRUN_H_INSIDE
 
 #endif
