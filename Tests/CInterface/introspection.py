@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library as PyGObject sees it: loops, timers, sources, descriptors, observers, modes, errors, Ctrl-C, and a GLib
-main loop as the host."""
+main loop as the host, asyncio."""
+import asyncio
 import keyword
 import os
+import pydoc
 import signal
 import socket
 import sys
@@ -197,6 +199,62 @@ class Notifications(OnOwnThread):
         self.assertFalse(queue.remove_func(added))
 
 
+class Channels(OnOwnThread):
+    def setUp(self):
+        super().setUp()
+        self.undelivered = []
+        self.channel = GRun.Channel.new_for_values(16, self.undelivered.append)
+        self.came = []
+
+    def receive(self):
+        self.channel.receive_values(self.loop, PRIVATE, self.came.append)
+        self.loop.run_in_mode(PRIVATE, 0, False)
+        return self.came
+
+    def test_carries_any_value(self):
+        class Anything:
+            pass
+
+        values = [
+            1, -2**31, 2**40, 2**70, 1.5, "text", True, None, b"bytes", [1, None], {"key": 1}, Anything(), Anything,
+            GLib.Variant("s", "text"), GRun.Result.STOPPED]
+        for value in values:
+            self.assertEqual(self.channel.send_value(value), GRun.SendResult.ENQUEUED)
+        self.assertEqual(self.channel.get_count(), len(values))
+        self.assertEqual(self.receive(), values)
+
+    def test_of_another_thread(self):
+        self.receive()
+
+        def send():
+            for number in range(100):
+                while self.channel.send_value(number) == GRun.SendResult.FULL:
+                    time.sleep(0.001)
+            self.channel.close()
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        self.assertEqual(self.loop.run_in_mode(PRIVATE, 60, False), GRun.Result.FINISHED)
+        thread.join()
+        self.assertEqual(self.came, list(range(100)))
+        self.assertEqual(self.channel.send_value(1), GRun.SendResult.CLOSED)
+
+    def test_gives_back_what_is_not_delivered(self):
+        for number in range(16):
+            self.assertEqual(self.channel.send_value([number]), GRun.SendResult.ENQUEUED)
+        self.assertEqual(self.channel.send_value(16), GRun.SendResult.FULL)
+        self.channel.invalidate()
+        self.assertEqual(self.undelivered, [[number] for number in range(16)])
+        # Without a function, they are freed.
+        value = [1]
+        references = sys.getrefcount(value)
+        channel = GRun.Channel.new_for_values(1)
+        channel.send_value(value)
+        self.assertEqual(sys.getrefcount(value), references + 1)
+        channel.invalidate()
+        self.assertEqual(sys.getrefcount(value), references)
+
+
 class Ports(OnOwnThread):
     def test_message(self):
         came = []
@@ -219,7 +277,7 @@ class Ports(OnOwnThread):
         self.assertEqual([each[:2] for each in came], [(7, b"hello")] * 2)
         self.assertTrue(came[0][2].is_valid())
         notices = []
-        port.on_invalidation(lambda: notices.append(port.is_valid()))
+        port.add_invalidation_func(lambda port: notices.append(port.is_valid()))
         port.invalidate()
         self.assertEqual(notices, [False])
         self.assertFalse(port.send(message))
@@ -260,10 +318,10 @@ class MessagePorts(OnOwnThread):
             self.loop.run_in_mode(PRIVATE, 60, True)
         self.assertEqual(came[-1][1], -1)
         notices = []
-        remote.on_invalidation(lambda: notices.append("gone"))
+        remote.add_invalidation_func(lambda port: notices.append(port.copy_name()))
         port.invalidate()
         self.assertFalse(remote.is_valid())
-        self.assertEqual(notices, ["gone"])
+        self.assertEqual(notices, ["org.example.echo"])
 
     def test_replies_later_with_descriptors(self):
         kept = []
@@ -361,6 +419,18 @@ class Threads(OnOwnThread):
 
 
 class Names(unittest.TestCase):
+    def test_are_documented(self):
+        for function, words in [
+                (GRun.Timer.get_interval, "the seconds between two dates of the timer"),
+                (GRun.Timer.new, "GRun.Loop.add_timer()"),
+                (GRun.Loop.run, "Raises KeyboardInterrupt"),
+                (GRun.Loop.get_main().stop, "GRun.Result.STOPPED"),
+                (GRun.Channel.send_value, "GRun.SendResult.ENQUEUED"),
+                (GRun.RemoteMessagePort.request, "Raises GLib.Error"),
+                (GRun.with_virtual_time, "virtual"),
+                (GRun.Timer, "called at a point in time")]:
+            self.assertIn(words, pydoc.plain(pydoc.render_doc(function)).replace("\n", " "))
+
     def test_can_be_said(self):
         said = [name for holder in [GRun] + [getattr(GRun, name) for name in dir(GRun)] for name in dir(holder)]
         self.assertIn("post", said)
@@ -400,9 +470,9 @@ class Signals(unittest.TestCase):
                 time.sleep(0.001)
             os.kill(os.getpid(), number)
 
-        thread = threading.Thread(target=send)
-        thread.start()
-        self.addCleanup(thread.join)
+        self.sender = threading.Thread(target=send)
+        self.sender.start()
+        self.addCleanup(self.sender.join)
 
     def test_control_c_ends_every_run_that_waits(self):
         never = GLib.MAXINT64
@@ -422,6 +492,36 @@ class Signals(unittest.TestCase):
             self.doCleanups()
         self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
         self.assertEqual(signal.set_wakeup_fd(-1), -1)
+
+    def test_control_c_ends_a_request_and_a_message_that_waits(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        patch = unittest.mock.patch.dict(os.environ, XDG_RUNTIME_DIR=directory.name)
+        patch.start()
+        self.addCleanup(patch.stop)
+        # Nobody runs the mode that it is in.
+        port = GRun.MessagePort.new("org.example.silent", lambda port, message: None)
+        self.loop.add_message_port(port, "nobody's")
+        self.addCleanup(port.invalidate)
+        remote = GRun.RemoteMessagePort.look_up("org.example.silent")
+
+        def fill():
+            while remote.send(1, None, None, 0, None):
+                pass
+
+        with self.assertRaises(GLib.Error):
+            fill()
+        for call in [
+                lambda: remote.request(1, None, None, 3600, 3600, PRIVATE),
+                lambda: remote.send(1, None, None, 3600, PRIVATE)]:
+            self.sending(signal.SIGINT)
+            with self.assertRaises(KeyboardInterrupt):
+                call()
+            self.sender.join()
+        with self.assertRaises(GLib.Error) as caught:
+            remote.send(1, None, None, 0.3, PRIVATE)
+        self.assertTrue(caught.exception.matches(
+            GRun.message_request_error_quark(), GRun.MessageRequestError.SEND_TIMEOUT))
 
     def nested(self, results):
         def run():
@@ -486,6 +586,70 @@ class Signals(unittest.TestCase):
     def test_waiting_for_signals_keeps_no_mode(self):
         self.timer.invalidate()
         self.assertEqual(self.loop.run_in_mode(PRIVATE, 3600, False), GRun.Result.FINISHED)
+
+
+try:
+    import gi.events
+except ImportError:
+    print("asyncio is left out: gi.events came with PyGObject 3.50", file=sys.stderr)
+else:
+
+    class Asyncio(unittest.TestCase):
+        """asyncio's tasks, in an event loop on the main loop's home context."""
+
+        def setUp(self):
+            former = asyncio.get_event_loop_policy()
+            self.addCleanup(asyncio.set_event_loop_policy, former)
+            self.policy = gi.events.GLibEventLoopPolicy()
+            asyncio.set_event_loop_policy(self.policy)
+            self.events = self.policy.get_event_loop()
+            self.loop = GRun.Loop.get_main()
+            self.timer = GRun.Timer.new(3600, True, lambda timer: True)
+            self.loop.add_timer(self.timer, GRun.MODE_DEFAULT)
+            self.addCleanup(self.timer.invalidate)
+
+        async def work(self):
+            self.steps = []
+            for number in range(3):
+                await asyncio.sleep(0.001)
+                self.steps.append((number, self.loop.copy_current_mode()))
+            self.loop.stop()
+
+        def test_goes_on_in_every_run(self):
+            for run in [
+                    lambda: self.loop.run(),
+                    lambda: self.loop.run_in_mode(GRun.MODE_DEFAULT, 60, False),
+                    lambda: self.loop.run_in_mode_usec(GRun.MODE_DEFAULT, 60 * 10**6, False)]:
+                task = self.events.create_task(self.work())
+                self.assertEqual(run(), GRun.Result.STOPPED)
+                self.assertEqual(self.steps, [(number, GRun.MODE_DEFAULT) for number in range(3)])
+                self.assertFalse(self.events.is_running())
+                # It ends in the next run, which does not wait.
+                self.loop.run_in_mode(GRun.MODE_DEFAULT, 0, False)
+                self.assertTrue(task.done())
+
+        def test_drives_the_loop(self):
+            async def work():
+                source = GRun.Source.new(0, lambda source: done.set_result(self.loop.copy_current_mode()) or True)
+                self.loop.add_source(source, GRun.MODE_COMMON)
+                self.addCleanup(source.invalidate)
+                done = self.events.create_future()
+                source.signal()
+                self.loop.wake_up()
+                return await done
+
+            self.assertEqual(self.events.run_until_complete(work()), GRun.MODE_DEFAULT)
+
+        def test_control_c(self):
+            async def work():
+                await asyncio.sleep(0.01)
+                os.kill(os.getpid(), signal.SIGINT)
+
+            task = self.events.create_task(work())
+            with self.assertRaises(KeyboardInterrupt):
+                self.loop.run()
+            self.loop.run_in_mode(GRun.MODE_DEFAULT, 0, False)
+            self.assertTrue(task.done())
 
 
 class Host(unittest.TestCase):
