@@ -3,23 +3,21 @@
 
 Ctrl-C ends a run on the main thread as it ends GLib.MainLoop.run(): the innermost run is stopped, then those around
 it, and KeyboardInterrupt is raised where the outermost was called. Handlers of signal.signal() are called while a loop
-sleeps. Calls that do not wait pay nothing for it.
+sleeps. Calls that do not wait have no extra cost.
 
 The tasks of asyncio go on while a loop runs, if asyncio has the event loop of gi.events (PyGObject 3.50). help() shows
 the documentation of the C functions, if GRun-1.0.gir is installed.
 """
-import asyncio
 import contextlib
 import functools
 import math
 import os
-import pathlib
 import re
 import signal
 import socket
+import sys
 import threading
 import types
-import xml.etree.ElementTree
 
 import gi
 import gi.docstring
@@ -38,11 +36,11 @@ __all__ = ["Channel", "Loop", "RemoteMessagePort", "Timer"]
 
 
 class _Signals:
-    """Has something called in the innermost run after each signal: Python calls its handlers where its main thread
-    executes any code of Python.
+    """Calls a function in the innermost run after each signal, because Python calls its handlers only when its main
+    thread executes Python code.
 
-    A thread waits for the signals: a source would keep the mode from being finished, and no context of GLib's is served
-    in every mode. It is started by the first run that waits, and stays.
+    A thread waits for the signals, because a source would keep the mode from being finished, and no context of GLib is
+    served in every mode. The first run that waits starts the thread, which stays.
     """
 
     def __init__(self):
@@ -71,7 +69,7 @@ class _Signals:
             self._runs.pop()
             latest = signal.set_wakeup_fd(former)
             if latest != self._sent.fileno():
-                # Somebody has set another one meanwhile.
+                # Other code has set another descriptor meanwhile.
                 signal.set_wakeup_fd(latest)
 
 
@@ -79,85 +77,98 @@ _signals = functools.cache(_Signals)
 
 
 class _Interruption:
-    """What Ctrl-C does to one run of a loop."""
+    """Ends one run of a loop, or one wait in it, at Ctrl-C."""
 
-    def __init__(self, loop):
-        self._loop = loop
+    def __init__(self, end):
+        self._end = end
         self._is_running = True
-        self.has_come = False
+        self.is_interrupted = False
 
-    def come(self):
-        self.has_come = True
-        self._loop.stop()
+    def interrupt(self):
+        self.is_interrupted = True
+        self._end()
 
-    def look(self):
-        # It may have come before the loop ran, which has ignored the stop then.
-        if self.has_come and self._is_running:
-            self._loop.stop()
+    def end_if_interrupted(self):
+        # If the signal came before the loop ran, the loop ignored the call.
+        if self.is_interrupted and self._is_running:
+            self._end()
 
-    def end(self):
+    def finish(self):
         self._is_running = False
 
 
 @contextlib.contextmanager
-def _interruptible(loop, mode):
-    interruption = _Interruption(loop)
+def _interruptible(loop, mode, end):
+    interruption = _Interruption(end)
     if threading.current_thread() is not threading.main_thread():
         yield interruption
         return
-    # In this order: a signal that is handled here has its call of look().
-    with _signals().calling(interruption.look, loop, mode), register_sigint_fallback(interruption.come):
+    # calling() comes first, so that a signal that is handled here has its call.
+    calling = _signals().calling(interruption.end_if_interrupted, loop, mode)
+    with calling, register_sigint_fallback(interruption.interrupt):
         try:
             yield interruption
         finally:
-            interruption.end()
+            interruption.finish()
 
 
-def _serving_asyncio(loop):
-    """Has asyncio's tasks go on while the loop runs in a mode that serves its home context.
+def _serving_asyncio(loop, end):
+    """Marks asyncio's event loop as running while the loop runs.
 
-    It does nothing if asyncio has another event loop than that of gi.events for this context.
+    Its tasks go on in the modes that serve the loop's home context. It does nothing if asyncio has another event loop
+    than that of gi.events for this context. On other threads than the main thread, no event loop is made.
     """
-    if get_event_loop is not None:
-        event_loop = get_event_loop(loop.get_home_context())
-        if isinstance(event_loop, asyncio.AbstractEventLoop):
-            return event_loop.running(loop.stop)
-    return contextlib.nullcontext()
+    context = loop.get_home_context() if get_event_loop else None
+    if context is None:
+        return contextlib.nullcontext()
+    if threading.current_thread() is threading.main_thread():
+        event_loop = get_event_loop(context)
+    else:
+        event_loops = getattr(sys.modules["asyncio"].get_event_loop_policy(), "_loops", {})
+        event_loop = event_loops.get(hash(context))
+    # PyGObject returns another object if there is no event loop.
+    return event_loop.running(end) if hasattr(event_loop, "_context") else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _running(loop, mode, end=None):
+    """Surrounds a run. Ctrl-C and asyncio's stop() call `end`, or stop the loop."""
+    end = end or loop.stop
+    with _interruptible(loop, mode, end) as interruption, _serving_asyncio(loop, interruption.interrupt):
+        yield interruption
 
 
 class Loop(GRun.Loop):
     def run(self):
-        with _interruptible(self, GRun.MODE_DEFAULT), _serving_asyncio(self):
+        with _running(self, GRun.MODE_DEFAULT):
             return super().run()
 
     def run_in_mode(self, mode, seconds, return_after_source_handled):
-        waiting = _interruptible(self, mode) if seconds > 0 else contextlib.nullcontext()
-        with waiting, _serving_asyncio(self):
+        with _running(self, mode) if seconds > 0 else _serving_asyncio(self, self.stop):
             return super().run_in_mode(mode, seconds, return_after_source_handled)
 
     def run_in_mode_usec(self, mode, usec, return_after_source_handled):
-        waiting = _interruptible(self, mode) if usec > 0 else contextlib.nullcontext()
-        with waiting, _serving_asyncio(self):
+        with _running(self, mode) if usec > 0 else _serving_asyncio(self, self.stop):
             return super().run_in_mode_usec(mode, usec, return_after_source_handled)
 
     def run_mode_before_date(self, mode, limit):
-        with _interruptible(self, mode), _serving_asyncio(self):
+        with _running(self, mode):
             return super().run_mode_before_date(mode, limit)
 
     def accept_input(self, mode, limit):
-        with _interruptible(self, mode), _serving_asyncio(self):
+        with _running(self, mode):
             super().accept_input(mode, limit)
 
-    # These two go on after a stop: they are loops around runs, as they are in the library.
+    # A stop ends neither of these two, so they repeat runs until Ctrl-C.
 
     def run_until_finished(self):
-        with _interruptible(self, GRun.MODE_DEFAULT) as interruption, _serving_asyncio(self):
-            while super().run_mode_before_date(GRun.MODE_DEFAULT, GLib.MAXINT64) and not interruption.has_come:
+        with _running(self, GRun.MODE_DEFAULT) as interruption:
+            while super().run_mode_before_date(GRun.MODE_DEFAULT, GLib.MAXINT64) and not interruption.is_interrupted:
                 pass
 
     def run_until_date(self, limit):
-        with _interruptible(self, GRun.MODE_DEFAULT) as interruption, _serving_asyncio(self):
-            while super().run_mode_before_date(GRun.MODE_DEFAULT, limit) and not interruption.has_come:
+        with _running(self, GRun.MODE_DEFAULT) as interruption:
+            while super().run_mode_before_date(GRun.MODE_DEFAULT, limit) and not interruption.is_interrupted:
                 if self.get_time() >= limit:
                     break
 
@@ -169,13 +180,13 @@ class Timer(GRun.Timer):
     @staticmethod
     def new(seconds, repeats, func, *data):
         if math.isnan(seconds):
-            raise ValueError("GRun.Timer.new: seconds is NaN, which is no time")
+            raise ValueError("GRun.Timer.new: seconds is NaN")
         return GRun.Timer.new(seconds, repeats, func, *data)
 
     @staticmethod
     def new_at(fire_date, seconds, func, *data):
         if math.isnan(seconds):
-            raise ValueError("GRun.Timer.new_at: seconds is NaN, which is no time")
+            raise ValueError("GRun.Timer.new_at: seconds is NaN")
         return GRun.Timer.new_at(fire_date, seconds, func, *data)
 
 
@@ -184,44 +195,14 @@ Timer = override(Timer)
 
 class RemoteMessagePort(GRun.RemoteMessagePort):
     def request(self, id, data, fds, send_timeout, receive_timeout, mode):
-        if threading.current_thread() is not threading.main_thread():
+        with _running(GRun.Loop.get_current(), mode, GRun.RemoteMessagePort.cancel_wait):
             return super().request(id, data, fds, send_timeout, receive_timeout, mode)
-        # Core Foundation's request goes on after a stop. This one can be cancelled.
-        loop = GRun.Loop.get_current()
-        outcomes = []
 
-        def end(port, reply, error):
-            outcomes.append((reply, error))
-
-        with _interruptible(loop, mode) as interruption:
-            number = self.start_request(id, data, fds, send_timeout, receive_timeout, loop, mode, end)
-            result = None
-            while number and not outcomes and not interruption.has_come and result != GRun.Result.FINISHED:
-                result = GRun.Loop.run_in_mode(loop, mode, math.inf, True)
-            if not outcomes:
-                self.cancel_request(number)
-                return None
-        reply, error = outcomes[0]
-        if error:
-            raise error
-        return reply
-
-    def send(self, id, data, fds, send_timeout, mode):
-        if mode is None or not send_timeout > 0 or threading.current_thread() is not threading.main_thread():
+    def send(self, id, data, fds, send_timeout, mode=None):
+        if mode is None:
             return super().send(id, data, fds, send_timeout, mode)
-        loop = GRun.Loop.get_current()
-        limit = loop.get_time() / 1e6 + send_timeout
-        timed_out = GRun.MessageRequestError.SEND_TIMEOUT
-        with _interruptible(loop, mode) as interruption:
-            while True:
-                # A stop does not end it, so it waits for a moment at a time.
-                left = limit - loop.get_time() / 1e6
-                try:
-                    return super().send(id, data, fds, min(max(left, 0), 0.1), mode)
-                except GLib.Error as error:
-                    is_full = error.matches(GRun.message_request_error_quark(), timed_out)
-                    if interruption.has_come or left <= 0 or not is_full:
-                        raise
+        with _running(GRun.Loop.get_current(), mode, GRun.RemoteMessagePort.cancel_wait):
+            return super().send(id, data, fds, send_timeout, mode)
 
 
 RemoteMessagePort = override(RemoteMessagePort)
@@ -229,10 +210,12 @@ RemoteMessagePort = override(RemoteMessagePort)
 
 class Channel(GRun.Channel):
     def send_value(self, value):
-        # PyGObject has no type for None, and takes the type of every other number for an int of C.
-        if value is None or isinstance(value, int) and not GLib.MININT <= value <= GLib.MAXINT:
-            is_long = value is not None and GLib.MININT64 <= value <= GLib.MAXINT64
-            value = GObject.Value(GObject.TYPE_INT64 if is_long else GObject.TYPE_PYOBJECT, value)
+        # PyGObject cannot choose a type for None, converts every int to a C int, and cuts a text at its first NUL.
+        is_long = isinstance(value, int) and not GLib.MININT <= value <= GLib.MAXINT
+        if is_long and type(value) is int and GLib.MININT64 <= value <= GLib.MAXINT64:
+            value = GObject.Value(GObject.TYPE_INT64, value)
+        elif value is None or is_long or isinstance(value, str) and "\0" in value:
+            value = GObject.Value(GObject.TYPE_PYOBJECT, value)
         return super().send_value(value)
 
 
@@ -253,22 +236,23 @@ class _Documentation:
     def __init__(self):
         # The name in Python of each name in C, and the element of each name in C.
         self._names, self._elements = {"NULL": "None", "TRUE": "True", "FALSE": "False"}, {}
-        path = gi.Repository.get_default().get_typelib_path("GRun")
-        for folder in pathlib.Path(path).parents:
-            file = folder / "share" / "gir-1.0" / "GRun-1.0.gir"
-            if file.exists():
-                namespace = xml.etree.ElementTree.parse(file).getroot().find(_CORE + "namespace")
-                self._read(namespace, "GRun")
+        # Most programs ask for no documentation, and do not load this module.
+        from xml.etree import ElementTree
+
+        folder = gi.Repository.get_default().get_typelib_path("GRun")
+        while folder != os.path.dirname(folder):
+            folder = os.path.dirname(folder)
+            with contextlib.suppress(OSError, ElementTree.ParseError):
+                root = ElementTree.parse(os.path.join(folder, "share", "gir-1.0", "GRun-1.0.gir")).getroot()
+                self._read(root.find(_CORE + "namespace"), "GRun")
                 break
 
     def _read(self, parent, prefix):
         for element in parent:
             name = element.get("name")
-            if name is None:
+            if name is None or element.get("introspectable") == "0":
                 continue
-            name = f"{prefix}.{name}"
-            if element.tag == _CORE + "member":
-                name = f"{prefix}.{element.get('name').upper()}"
+            name = f"{prefix}.{name.upper() if element.tag == _CORE + 'member' else name}"
             symbol = element.get(_C + "identifier") or element.get(_C + "type")
             if symbol:
                 self._names.setdefault(symbol, name)
@@ -326,6 +310,9 @@ class _Function:
         # A constructor gets its class.
         self._function = functools.partial(info, holder) if info.is_constructor() else info
         self.__name__ = self.__qualname__ = info.get_name()
+
+    def __getattr__(self, name):
+        return getattr(self._info, name)
 
     def __get__(self, instance, owner=None):
         is_method = instance is not None and self._info.is_method()

@@ -24,6 +24,14 @@
 #define MFD_NOEXEC_SEAL 8u
 #endif
 
+// MARK: Waits
+
+static _Thread_local const void *waiting_exchange;
+
+const void *cgrun_waiting_exchange(void) { return waiting_exchange; }
+
+void cgrun_set_waiting_exchange(const void *exchange) { waiting_exchange = exchange; }
+
 // MARK: Packets
 
 _Static_assert(sizeof(cgrun_packet) == 24, "the header of a packet has 24 bytes");

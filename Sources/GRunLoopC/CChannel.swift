@@ -5,6 +5,8 @@
 public import CGRunHeaders
 import GRunLoop
 
+private let pointerType = g_type_from_name("gpointer")
+
 /// A message of a channel. It has one owner at a time.
 enum Message: @unchecked Sendable {
     case pointer(gpointer?)
@@ -33,7 +35,7 @@ enum Message: @unchecked Sendable {
         case .value(let copy): function(copy, data)
         case .pointer(let pointer):
             var value = GValue()
-            g_value_set_pointer(g_value_init(&value, g_type_from_name("gpointer")), pointer)
+            g_value_set_pointer(g_value_init(&value, pointerType), pointer)
             function(&value, data)
         }
         free()
@@ -131,8 +133,8 @@ public func grun_channel_send(_ channel: OpaquePointer?, _ message: gpointer?) -
 @c @implementation
 public func grun_channel_send_value(_ channel: OpaquePointer?, _ value: UnsafePointer<GValue>?) -> GRunSendResult {
     Call.of { call in
-        guard call.channel(channel) != nil, let value = call.required(value, "G_IS_VALUE (value)"),
-            call.requires(Bool(g_type_check_value(value)), "G_IS_VALUE (value)")
+        guard call.channel(channel) != nil, call.requires(Bool(g_type_check_value(value)), "G_IS_VALUE (value)"),
+            let value
         else { return GRUN_SEND_RESULT_CLOSED }
         let message = Message(copying: value)
         let result = call.send(channel, message)

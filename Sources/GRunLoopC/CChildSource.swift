@@ -87,6 +87,7 @@ public func grun_loop_add_child_source(
 ) -> gboolean {
     Call.of(loop, { $0.error(error) ? $0.childSource(source) : nil }, mode, otherwise: false) { loop, source, mode in
         succeeds(error) { () throws(GRunLoop.SystemError) in try loop.add(source, forMode: mode) }
+            && loop.contains(source, forMode: mode)
     }.gboolean
 }
 

@@ -58,20 +58,20 @@ public func grun_port_get_capacity(_ port: OpaquePointer?) -> gint64 {
 public func grun_port_get_count(_ port: OpaquePointer?) -> gint64 { Call.of { gint64($0.port(port)?.count ?? 0) } }
 
 /// A port that calls a closure when it is invalidated.
-protocol TellsOfInvalidation: AnyObject, Sendable {
+protocol InvalidationNotifier: AnyObject, Sendable {
     func onInvalidation(_ body: @escaping @Sendable () -> Void)
 }
 
-extension GRunLoop.Port: TellsOfInvalidation {}
-extension GRunLoop.MessagePort: TellsOfInvalidation {}
-extension GRunLoop.RemoteMessagePort: TellsOfInvalidation {}
+extension GRunLoop.Port: InvalidationNotifier {}
+extension GRunLoop.MessagePort: InvalidationNotifier {}
+extension GRunLoop.RemoteMessagePort: InvalidationNotifier {}
 
 extension Call {
     /// Has a C function called when the port becomes invalid. It gets NULL for a port that is being freed: nothing may
     /// take a reference to that.
     func addInvalidationFunction(
         _ function: GRunPortInvalidationFunc?, _ data: gpointer?, _ notify: GDestroyNotify?,
-        to port: some TellsOfInvalidation
+        to port: some InvalidationNotifier
     ) {
         guard let function = self.function(function) else { return }
         let closure = Closure(function, data, notify)

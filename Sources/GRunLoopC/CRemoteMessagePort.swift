@@ -106,6 +106,11 @@ public func grun_remote_message_port_cancel_request(_ port: OpaquePointer?, _ re
 }
 
 @c @implementation
+public func grun_remote_message_port_cancel_wait() -> gboolean {
+    Call.of { _ in GRunLoop.RemoteMessagePort.cancelWait() }.gboolean
+}
+
+@c @implementation
 public func grun_remote_message_port_send(
     _ port: OpaquePointer?, _ id: gint32, _ data: OpaquePointer?, _ descriptors: UnsafePointer<gint>?,
     _ count: guint, _ sendTimeout: gdouble, _ mode: UnsafePointer<CChar>?,

@@ -82,6 +82,7 @@ public func grun_loop_add_signal_source(
 ) -> gboolean {
     Call.of(loop, { $0.error(error) ? $0.signalSource(source) : nil }, mode, otherwise: false) { loop, source, mode in
         succeeds(error) { () throws(GRunLoop.SystemError) in try loop.add(source, forMode: mode) }
+            && loop.contains(source, forMode: mode)
     }.gboolean
 }
 

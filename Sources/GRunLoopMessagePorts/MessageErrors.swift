@@ -124,7 +124,7 @@ extension GRunLoop {
         case becameInvalid
         /// The receiver released the message without a reply.
         case unanswered
-        /// The task or the request was cancelled.
+        /// The task, the request or the wait was cancelled.
         case cancelled
         /// The loop's thread has ended.
         case loopEnded

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The meaning of system call errors for message ports. docs/message-errors.md has the same table.
+// The meaning of system call errors for message ports. docs/internals/message-errors.md has the same table.
 
 import GRunLoop
 import Glibc

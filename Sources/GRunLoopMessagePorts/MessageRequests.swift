@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends messages and requests to a message port: from a thread that runs its loop or blocks, or from a task.
 
+import CGRunMessagePorts
 public import GRunLoop
 import Glibc
 
@@ -25,8 +26,8 @@ extension GRunLoop.RemoteMessagePort {
     /// ``GRunLoop/MessagePort``: in a mode of that port, the port would call the handler recursively for the next
     /// message. See ``GRunLoop/MessagePort/maximumHandlerDepth``.
     ///
-    /// ``invalidate()`` ends the wait. ``GRunLoop/stop()`` and ``GRunLoop/Thread/stop()`` do not end it, as in Core
-    /// Foundation. So choose timeouts that your program can wait for when it ends.
+    /// ``invalidate()`` and ``cancelWait()`` end the wait. ``GRunLoop/stop()`` and ``GRunLoop/Thread/stop()`` do not
+    /// end it, as in Core Foundation. So choose timeouts that your program can wait for when it ends.
     ///
     /// - Returns: the reply, which may be without data.
     /// - Throws: ``GRunLoop/MessageRequestError``.
@@ -69,6 +70,22 @@ extension GRunLoop.RemoteMessagePort {
         } else {
             try sendBlocking(id, data, descriptors, sendTimeout)
         }
+    }
+
+    /// Cancels the innermost wait of the calling thread: the call of
+    /// ``request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)``, or of
+    /// ``send(_:_:descriptors:sendTimeout:mode:)`` with a mode, throws ``GRunLoop/MessageRequestError/cancelled``. A
+    /// later reply is dropped. Call it in a closure that the loop calls during the wait.
+    ///
+    /// - Returns: true if a wait was cancelled; false if the thread does not wait, or if the reply is already there.
+    ///
+    /// Threads: the thread that waits. There is no corresponding Core Foundation function: there, nothing ends the wait
+    /// but its timeouts and the end of the port.
+    @discardableResult public static func cancelWait() -> Bool {
+        guard !Fork.refuses("RemoteMessagePort.cancelWait"), let pointer = cgrun_waiting_exchange() else {
+            return false
+        }
+        return Unmanaged<ThreadWait>.fromOpaque(pointer).takeUnretainedValue().cancel()
     }
 
     /// Sends a message and suspends the task until the reply is there. If the task is cancelled, a later reply is
@@ -141,6 +158,10 @@ extension GRunLoop.RemoteMessagePort {
         if kind == .request, !loop.canRun(mode) { throw .transportError(errno: EMFILE) }
         guard try begin(exchange, by: reader, in: mode) else { return try outcome(of: exchange) }
         defer { reader.end(in: mode) }
+        let wait = ThreadWait(for: exchange, of: self)
+        let outer = cgrun_waiting_exchange()
+        cgrun_set_waiting_exchange(Unmanaged.passUnretained(wait).toOpaque())
+        defer { withExtendedLifetime(wait) { cgrun_set_waiting_exchange(outer) } }
         var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
         while true {
             guard let (end, error) = limits.next(stage(of: exchange), at: loop.time) else { break }
@@ -264,6 +285,19 @@ struct MessageLimits {
             return (end, .receiveTimeout)
         }
     }
+}
+
+/// A thread's wait for an exchange, in a run of its loop.
+private final class ThreadWait {
+    private let exchange: MessageExchange
+    private let port: GRunLoop.RemoteMessagePort
+
+    init(for exchange: MessageExchange, of port: GRunLoop.RemoteMessagePort) {
+        self.exchange = exchange
+        self.port = port
+    }
+
+    func cancel() -> Bool { port.giveUp(conversation: exchange.conversation, .cancelled) }
 }
 
 /// Cancels an exchange when the mailbox of its task closes.

@@ -115,13 +115,16 @@ final class ReplyReceiver: @unchecked Sendable {
 
     /// Makes the source and the timer join or leave a mode, as the waits in the mode require. Another thread may change
     /// the waits meanwhile, so this repeats until both agree.
+    ///
+    /// Leaving the common modes also leaves each of them, and leaving one of them also leaves it as a common mode. So
+    /// the modes of the other waits are joined again.
     private func settle(_ mode: GRunLoop.Mode) throws(GRunLoop.SystemError) {
         guard let source else { return }
         while true {
-            let (wanted, hasRetried) = lock.withLock { () -> (Watched, Bool) in
+            let (wanted, hasRetried, others) = lock.withLock { () -> (Watched, Bool, [GRunLoop.Mode]) in
                 let wanted = state.watched(in: mode)
                 if wanted.contains(.time) { state.hasRetried = true }
-                return (wanted, state.hasRetried)
+                return (wanted, state.hasRetried, wanted.isEmpty ? state.waits.map(\.mode) : [])
             }
             if wanted.contains(.time) {
                 loop.add(retry, forMode: mode)
@@ -133,6 +136,7 @@ final class ReplyReceiver: @unchecked Sendable {
             } else {
                 loop.remove(source, forMode: mode)
             }
+            for other in others { try settle(other) }
             if lock.withLock({ state.watched(in: mode) == wanted }) { return }
         }
     }

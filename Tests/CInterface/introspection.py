@@ -518,10 +518,30 @@ class Signals(unittest.TestCase):
             with self.assertRaises(KeyboardInterrupt):
                 call()
             self.sender.join()
+        begin = time.monotonic()
         with self.assertRaises(GLib.Error) as caught:
             remote.send(1, None, None, 0.3, PRIVATE)
+        self.assertGreaterEqual(time.monotonic() - begin, 0.3)
         self.assertTrue(caught.exception.matches(
             GRun.message_request_error_quark(), GRun.MessageRequestError.SEND_TIMEOUT))
+
+    def test_a_request_ends_at_its_limits(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        patch = unittest.mock.patch.dict(os.environ, XDG_RUNTIME_DIR=directory.name)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.watch()
+        port = GRun.MessagePort.new("org.example.slow", lambda port, message: kept.append(message))
+        kept = []
+        self.addCleanup(port.invalidate)
+        self.loop.add_message_port(port, PRIVATE)
+        remote = GRun.RemoteMessagePort.look_up("org.example.slow")
+        with self.assertRaises(GLib.Error) as caught:
+            remote.request(1, None, None, 1, 0.05, PRIVATE)
+        self.assertTrue(caught.exception.matches(
+            GRun.message_request_error_quark(), GRun.MessageRequestError.RECEIVE_TIMEOUT))
+        self.assertEqual(len(kept), 1)
 
     def nested(self, results):
         def run():

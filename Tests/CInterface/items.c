@@ -163,6 +163,9 @@ void check_fd_source(void)
     g_assert_true(grun_loop_add_fd_source(loop, source, MODE, NULL));
     grun_fd_source_invalidate(source);
     g_assert_false(grun_fd_source_is_valid(source));
+    // An invalid one is in no mode, which is not an error.
+    g_assert_false(grun_loop_add_fd_source(loop, source, MODE, &error));
+    g_assert_no_error(error);
     g_assert_false(grun_loop_contains_fd_source(loop, source, MODE));
     g_assert_true(grun_fd_source_ref(source) == source);
     grun_fd_source_unref(source);

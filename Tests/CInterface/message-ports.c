@@ -55,6 +55,12 @@ static void count_remote_end(GRunRemoteMessagePort *port, gpointer count)
     self->item = port;
 }
 
+static void cancel_wait(gpointer user_data)
+{
+    (void)user_data;
+    g_assert_true(grun_remote_message_port_cancel_wait());
+}
+
 static void keep(GRunMessagePort *port, GRunMessage *message, gpointer inbox)
 {
     note(port, message, inbox);
@@ -142,6 +148,13 @@ static void check_asking(void)
     g_assert_false(grun_loop_contains_message_port(loop, port, MODE));
     g_assert_null(grun_remote_message_port_request(remote, 1, NULL, NULL, 0, 0, 0.001, MODE, &error));
     g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT);
+    g_clear_error(&error);
+
+    // A function that the loop calls meanwhile cancels the wait.
+    g_assert_false(grun_remote_message_port_cancel_wait());
+    grun_loop_perform_after(loop, 0.001, MODE, cancel_wait, NULL, NULL);
+    g_assert_null(grun_remote_message_port_request(remote, 1, NULL, NULL, 0, 0, 600, MODE, &error));
+    g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_CANCELLED);
     g_clear_error(&error);
 
     Count notices = count_of(loop);

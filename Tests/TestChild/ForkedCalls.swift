@@ -302,6 +302,7 @@ extension ForkScene {
             said("MessageRequests.request") {
                 refusesInvalid { _ = try remotePort.request(1, sendTimeout: .zero, receiveTimeout: .zero) }
             },
+            said("MessageRequests.cancelWait") { !GRunLoop.RemoteMessagePort.cancelWait() },
             silent("RemoteMessagePort.invalidate") { remotePort.invalidate() },
             silent("RemoteMessagePort.description") { remotePort.description.contains("forked") },
         ]

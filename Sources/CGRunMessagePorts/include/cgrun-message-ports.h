@@ -53,6 +53,10 @@ int cgrun_port_socket(void);
 /// there. EAGAIN: too many peers wait to be accepted. EPERM: the port is another user's.
 bool cgrun_port_connect(int socket, int directory, const char *file);
 
+/// The innermost exchange for which this thread waits in a run of its loop; NULL if it waits for none.
+const void *cgrun_waiting_exchange(void);
+void cgrun_set_waiting_exchange(const void *exchange);
+
 /// The header of each packet. It is in native byte order, because both ends are on one machine.
 typedef struct {
     uint32_t magic;

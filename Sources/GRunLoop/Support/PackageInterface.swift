@@ -83,9 +83,11 @@ extension GRunLoop {
     /// Removes an end handler by its number, as ``EndHandler/cancel()`` does. Any thread.
     package func removeEndHandler(numbered id: UInt64) -> Bool { removeEndHandler(id) }
 
-    /// Pushes a mode as ``push(ambientMode:)`` does, and returns its number, which is not 0.
+    /// Pushes a mode as ``push(ambientMode:)`` does, and returns its number. Returns 0 if the mode was not pushed,
+    /// because the loop has ended.
     package func pushNumbered(ambientMode mode: Mode) throws(SystemError) -> UInt32 {
-        try push(ambientMode: mode).id
+        let id = try push(ambientMode: mode).id
+        return pushedAmbientMode(id) == nil ? 0 : id
     }
 
     /// Pops a mode by its number, as ``PushedMode/pop()`` does. Returns false if no such mode is pushed. The loop's own

@@ -251,11 +251,11 @@ public final class CInterfaceFace: LoopFace {
 
     private static func nanoseconds(_ date: gint64) -> Int64? { date < 0 ? nil : Int64(date) * 1000 }
 
+    /// A call without an error. It returns false without an error if it has added nothing, such as an invalid item.
     static func mustSucceed(_ body: (UnsafeMutablePointer<UnsafeMutablePointer<GError>?>) -> gboolean) {
         var error: UnsafeMutablePointer<GError>?
-        if body(&error) == 0 {
-            fatalError(error.map { String(cString: $0.pointee.message) } ?? "an error without a text")
-        }
+        _ = body(&error)
+        if let error { fatalError(String(cString: error.pointee.message)) }
     }
 }
 

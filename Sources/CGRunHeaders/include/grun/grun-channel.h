@@ -38,7 +38,7 @@ GType grun_channel_get_type (void) G_GNUC_CONST;
 
 /**
  * GRunChannelFunc:
- * @message: the message that was sent; the function owns it
+ * @message: the message that was sent, or a pointer to the copy of a value; the function owns it
  * @user_data: (closure): the data that was given to grun_channel_receive()
  *
  * Called on the loop's thread with each message, in the order in which the messages came.
@@ -48,8 +48,9 @@ typedef void (*GRunChannelFunc) (gpointer message,
 
 /**
  * GRunChannelValueFunc:
- * @value: the value, which is valid during the call; a pointer of grun_channel_send() comes as a %G_TYPE_POINTER
- * @user_data: (closure): the data that was given with the function
+ * @value: the value, which is valid during the call; a pointer of grun_channel_send() comes as a %G_TYPE_POINTER, and
+ *   the function owns the pointer
+ * @user_data: (closure): the data that was passed with the function
  *
  * Called with a value of a channel.
  */
@@ -66,9 +67,10 @@ typedef void (*GRunChannelValueFunc) (const GValue *value,
  * receiver until grun_channel_receive() is called. Messages can be sent already, and wait. A burst of messages wakes
  * the loop once. Messages that the loop has taken for delivery do not count towards @capacity.
  *
- * The function @undelivered is called on the thread that invalidates the channel or releases its last reference, or on
- * the ending thread of the loop. If the loop is delivering a message at that time, @undelivered is called on the loop's
- * thread instead, after the receiving function has returned.
+ * The function @undelivered also gets the copies of grun_channel_send_value(). Free them with `g_boxed_free
+ * (G_TYPE_VALUE, message)`. It is called on the thread that invalidates the channel or releases its last reference, or
+ * on the ending thread of the loop. If the loop is delivering a message at that time, @undelivered is called on the
+ * loop's thread instead, after the receiving function has returned.
  *
  * Threads: any. The corresponding GLib function is `g_async_queue_new_full`.
  *
@@ -84,7 +86,8 @@ GRunChannel *grun_channel_new (gint64 capacity,
  * @undelivered: (nullable) (scope notified) (closure user_data) (destroy notify): a function that is called with each
  *   value that was accepted and not delivered when the channel ends; with %NULL such values are freed
  * @user_data: (nullable): the data to pass to @undelivered
- * @notify: (nullable): a function that is called with @user_data when the last reference to the channel is released
+ * @notify: (nullable): a function that is called with @user_data when the channel is freed: its last reference was
+ *   released, and its messages were delivered
  *
  * Makes a channel as grun_channel_new() does. Its function @undelivered gets a value. Use it for values, and in
  * languages that have no pointers. Every function of #GRunChannel can be used with it.
@@ -224,7 +227,8 @@ void grun_channel_close (GRunChannel *channel);
  * @channel: a channel
  *
  * Ends the channel immediately: it accepts and delivers no more messages. Accepted messages that were not delivered are
- * passed to the function `undelivered` of grun_channel_new(). The channel leaves its modes. A second call does nothing.
+ * passed to the function `undelivered` of grun_channel_new() or grun_channel_new_for_values(). The channel leaves its
+ * modes. A second call does nothing.
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
  */
@@ -279,7 +283,8 @@ char *grun_channel_copy_label (GRunChannel *channel);
  * grun_channel_get_capacity:
  * @channel: a channel
  *
- * Returns the capacity that was passed to grun_channel_new(). If that number was zero or negative, the result is 1.
+ * Returns the capacity that was passed to grun_channel_new() or grun_channel_new_for_values(). If that number was zero
+ * or negative, the result is 1.
  *
  * Threads: any.
  *

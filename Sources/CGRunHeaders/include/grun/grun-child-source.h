@@ -50,7 +50,7 @@ typedef void (*GRunChildSourceFunc) (GRunChildSource *source,
  * for them. If other code has reaped such a child, GLib reports status 0, even if the child failed. Invalidating or
  * freeing the source neither ends nor reaps the child.
  *
- * The end of a child and the end of its output are two events, and either can come first. What the child printed may
+ * The end of a child and the end of its output are two events, and either can come first. The child's last output may
  * still be in the pipe when @func is called. A child may close its output and go on. A process that the child has
  * started may keep the output open. So watch the pipe with a #GRunFdSource, read until read(2) returns 0, and keep the
  * wait status in @func. Go on in whichever of the two functions comes second. Set a timer in @func if other processes
@@ -60,8 +60,8 @@ typedef void (*GRunChildSourceFunc) (GRunChildSource *source,
  * g_child_watch_source_new().
  *
  * Returns: (transfer full) (nullable): the source; %NULL with %GRUN_ERROR_NOT_A_CHILD, %GRUN_ERROR_STATUS_LOST,
- *   %GRUN_ERROR_LIMIT_REACHED or %GRUN_ERROR_NOT_SUPPORTED; the last one if the kernel has no pidfd_open(2), or a
- *   sandbox forbids it
+ *   %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM or %GRUN_ERROR_NOT_SUPPORTED; the last one if the kernel has no
+ *   pidfd_open(2), or a sandbox forbids it
  */
 GRUN_AVAILABLE_IN_1_0
 GRunChildSource *grun_child_source_new (gint pid,
@@ -190,14 +190,16 @@ char *grun_child_source_to_string (GRunChildSource *source);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
  *
- * Returns: %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the source. The usual error is
- *   %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the source has joined none of the modes.
+ * Returns: %TRUE if the source is in the mode. %FALSE without an error if the call was refused, the source is invalid,
+ *   or the loop has ended. %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the source.
+ *   The usual error is %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the source has joined none of the
+ *   modes.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_child_source (GRunLoop *loop,
                                      GRunChildSource *source,
-                                   const char *mode,
-                                   GError **error);
+                                     const char *mode,
+                                     GError **error);
 
 /**
  * grun_loop_remove_child_source:
@@ -212,8 +214,8 @@ gboolean grun_loop_add_child_source (GRunLoop *loop,
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_child_source (GRunLoop *loop,
-                                  GRunChildSource *source,
-                                  const char *mode);
+                                    GRunChildSource *source,
+                                    const char *mode);
 
 /**
  * grun_loop_contains_child_source:
@@ -229,8 +231,8 @@ void grun_loop_remove_child_source (GRunLoop *loop,
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_child_source (GRunLoop *loop,
-                                        GRunChildSource *source,
-                                        const char *mode);
+                                          GRunChildSource *source,
+                                          const char *mode);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunChildSource, grun_child_source_unref)
 

@@ -39,7 +39,7 @@ typedef gboolean (*GRunFdSourceFunc) (GRunFdSource *source,
  * @notify: (nullable): a function that is called with @user_data when the source is freed, not when it is invalidated
  *
  * Makes a source that is performed when its descriptor is readable, writable, and so on. The source never closes the
- * descriptor. If @fd is negative, that is a g_critical(), and %NULL is returned.
+ * descriptor. If @fd is negative, that is a g_critical().
  *
  * The source is level-triggered: it is performed again in every pass in which the condition still holds. The loop does
  * not read from the descriptor.
@@ -229,7 +229,8 @@ char *grun_fd_source_to_string (GRunFdSource *source);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
  *
- * Returns: %FALSE with %GRUN_ERROR_BAD_DESCRIPTOR, %GRUN_ERROR_NOT_POLLABLE, %GRUN_ERROR_LIMIT_REACHED,
+ * Returns: %TRUE if the source is in the mode. %FALSE without an error if the call was refused, the source is invalid,
+ *   or the loop has ended. %FALSE with %GRUN_ERROR_BAD_DESCRIPTOR, %GRUN_ERROR_NOT_POLLABLE, %GRUN_ERROR_LIMIT_REACHED,
  *   %GRUN_ERROR_NOT_SUPPORTED or %GRUN_ERROR_SYSTEM if the descriptor cannot be watched; then the source has joined
  *   none of the modes
  */

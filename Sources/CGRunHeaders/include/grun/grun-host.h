@@ -44,8 +44,8 @@ char *grun_loop_copy_ambient_mode (GRunLoop *loop);
  * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is pushed. There is no
  * corresponding Core Foundation function.
  *
- * Returns: a number for grun_loop_pop_ambient_mode(), greater than 0; 0 on an error, which is an error of
- *   grun_loop_add_common_mode()
+ * Returns: a number for grun_loop_pop_ambient_mode(), greater than 0; 0 with an error of grun_loop_add_common_mode(); 0
+ *   without an error if the call was refused or the loop has ended
  */
 GRUN_AVAILABLE_IN_1_0
 guint grun_loop_push_ambient_mode (GRunLoop *loop,

@@ -30,7 +30,7 @@ GType grun_idle_queue_get_type (void) G_GNUC_CONST;
  * If @seconds is positive, a pass may call several functions. The next function is called if the time is not used up
  * and nothing else has become ready. Functions that are enqueued meanwhile wait for another pass. A time that is too
  * long to represent means no limit. In virtual time, every positive time means no limit. If @seconds is not a number,
- * that is a g_critical(), and %NULL is returned.
+ * that is a g_critical().
  *
  * A queue is in one loop at a time, and in any number of the loop's modes. Functions wait while the loop runs in other
  * modes, and while the queue is in no loop. A mode is not finished while functions wait in one of its queues. If a

@@ -338,7 +338,7 @@ void grun_loop_set_time_slice (GRunLoop *loop,
  * Threads: any. There is no corresponding Core Foundation function.
  *
  * Returns: a number for grun_loop_remove_end_func(); 0 if the loop's thread has ended, or has called its last function:
- *   then @notify was called, and @func never will be
+ *   then @notify was called, and @func is never called
  */
 GRUN_AVAILABLE_IN_1_0
 guint64 grun_loop_add_end_func (GRunLoop *loop,
@@ -389,7 +389,7 @@ void grun_loop_start_tracing (GRunLoop *loop,
  *
  * Ends the trace that grun_loop_start_tracing() began, and returns its events.
  *
- * Threads: the loop's own; a call from another thread is a g_critical(), and %NULL is returned. There is no
+ * Threads: the loop's own; a call from another thread is a g_critical(). There is no
  * corresponding Core Foundation function.
  *
  * Returns: (transfer full) (array zero-terminated=1): the events, one line each, indented by the depth of nesting; free

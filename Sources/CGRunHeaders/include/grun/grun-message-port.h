@@ -43,8 +43,8 @@ typedef void (*GRunMessagePortFunc) (GRunMessagePort *port,
  * Returns: (transfer full) (nullable): the reply; %NULL is a reply without data
  */
 typedef GBytes *(*GRunMessageReplyingFunc) (GRunMessagePort *port,
-                                             GRunMessage *message,
-                                             gpointer user_data);
+                                            GRunMessage *message,
+                                            gpointer user_data);
 
 /**
  * grun_message_port_new:
@@ -107,10 +107,10 @@ GRunMessagePort *grun_message_port_new (const char *name,
  */
 GRUN_AVAILABLE_IN_1_0
 GRunMessagePort *grun_message_port_new_replying (const char *name,
-                                                  GRunMessageReplyingFunc func,
-                                                  gpointer user_data,
-                                                  GDestroyNotify notify,
-                                                  GError **error);
+                                                 GRunMessageReplyingFunc func,
+                                                 gpointer user_data,
+                                                 GDestroyNotify notify,
+                                                 GError **error);
 
 /**
  * grun_message_port_ref:
@@ -320,8 +320,10 @@ char *grun_message_port_to_string (GRunMessagePort *port);
  * Threads: any. The corresponding Core Foundation functions are `CFMessagePortCreateRunLoopSource` and
  * `CFRunLoopAddSource`.
  *
- * Returns: %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the port. The usual error is
- *   %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the port has joined none of the modes.
+ * Returns: %TRUE if the port is in the mode. %FALSE without an error if the call was refused, the port is invalid, or
+ *   the loop has ended. %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the port. The
+ *   usual error is %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the port has joined none of the
+ *   modes.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_message_port (GRunLoop *loop,

@@ -29,7 +29,8 @@ G_BEGIN_DECLS
  * @GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID: the port became invalid after the message was sent or queued, for example
  *   because its process ended
  * @GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED: the receiver released the message without a reply
- * @GRUN_MESSAGE_REQUEST_ERROR_CANCELLED: grun_remote_message_port_cancel_request() was called
+ * @GRUN_MESSAGE_REQUEST_ERROR_CANCELLED: grun_remote_message_port_cancel_request() or
+ *   grun_remote_message_port_cancel_wait() was called
  * @GRUN_MESSAGE_REQUEST_ERROR_LOOP_ENDED: the thread of the loop that was to receive the reply has ended
  *
  * The reason why a message was not sent, or has no reply. The values from -1 to -5 are results of
@@ -195,10 +196,10 @@ gboolean grun_message_wants_reply (GRunMessage *message);
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_message_reply (GRunMessage *message,
-                              GBytes *data,
-                              const gint *fds,
-                              guint n_fds,
-                              GError **error);
+                             GBytes *data,
+                             const gint *fds,
+                             guint n_fds,
+                             GError **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunMessage, grun_message_unref)
 

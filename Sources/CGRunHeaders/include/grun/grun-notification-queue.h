@@ -80,7 +80,8 @@ typedef void (*GRunNotificationFunc) (const char *name,
  * Notifications with %GRUN_POSTING_STYLE_ASAP are posted in the order in which they were enqueued, at
  * %GRUN_ACTIVITY_BEFORE_WAITING or %GRUN_ACTIVITY_EXIT. Observers of any order come before them. Another pass follows,
  * in which the loop handles what the notifications have changed. Notifications that are enqueued meanwhile wait for
- * that pass. So do the remaining ones once the loop's time slice is used up, but not at %GRUN_ACTIVITY_EXIT.
+ * that pass. When the loop's time slice is used up, the remaining notifications also wait
+ * for that pass, except at %GRUN_ACTIVITY_EXIT.
  *
  * Notifications with %GRUN_POSTING_STYLE_WHEN_IDLE are posted like the functions of a #GRunIdleQueue: one in each pass,
  * after everything else. So a notification that enqueues itself again keeps the loop awake, but does not starve other

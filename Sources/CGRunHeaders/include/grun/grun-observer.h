@@ -169,7 +169,7 @@ void grun_observer_invalidate (GRunObserver *observer);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverIsValid`.
  *
- * Returns: %FALSE once the observer was invalidated, as an observer that does not repeat is after its one call
+ * Returns: %FALSE once the observer was invalidated. An observer that does not repeat is invalidated after its call.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_observer_is_valid (GRunObserver *observer);

@@ -27,8 +27,8 @@ GType grun_remote_message_port_get_type (void) G_GNUC_CONST;
  *
  * Threads: any; it does not wait. The corresponding Core Foundation function is `CFMessagePortCreateRemote`.
  *
- * Returns: (transfer full) (nullable): the port. It is the one that an earlier call returned, if that one is valid and
- *   somebody still holds it. %NULL with %GRUN_ERROR_NOT_FOUND, %GRUN_ERROR_INVALID_NAME,
+ * Returns: (transfer full) (nullable): the port. If an earlier look-up returned a port that is still valid and
+ *   referenced, this call returns that port. %NULL with %GRUN_ERROR_NOT_FOUND, %GRUN_ERROR_INVALID_NAME,
  *   %GRUN_ERROR_NO_RUNTIME_DIRECTORY, %GRUN_ERROR_UNSAFE_DIRECTORY, %GRUN_ERROR_NOT_PERMITTED,
  *   %GRUN_ERROR_UNKNOWN_USERS, %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM or %GRUN_ERROR_NOT_SUPPORTED; the last one
  *   in a forked child, or if a sandbox forbids a system call.
@@ -106,8 +106,8 @@ char *grun_remote_message_port_copy_name (GRunRemoteMessagePort *port);
  * Returns: (transfer full) (nullable): the reply, which may be without data; %NULL with
  *   %GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT, %GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT,
  *   %GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID, %GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR,
- *   %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID, %GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED or
- *   %GRUN_MESSAGE_REQUEST_ERROR_LOOP_ENDED
+ *   %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID, %GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED,
+ *   %GRUN_MESSAGE_REQUEST_ERROR_CANCELLED or %GRUN_MESSAGE_REQUEST_ERROR_LOOP_ENDED
  */
 GRUN_AVAILABLE_IN_1_0
 GRunMessage *grun_remote_message_port_request (GRunRemoteMessagePort *port,
@@ -207,6 +207,20 @@ gboolean grun_remote_message_port_cancel_request (GRunRemoteMessagePort *port,
                                                   guint32 request);
 
 /**
+ * grun_remote_message_port_cancel_wait:
+ *
+ * Cancels the innermost wait of the calling thread: the call of grun_remote_message_port_request(), or of
+ * grun_remote_message_port_send() with a mode, fails with %GRUN_MESSAGE_REQUEST_ERROR_CANCELLED. A later reply is
+ * dropped. Call it in a function that the loop calls during the wait.
+ *
+ * Threads: the thread that waits. There is no corresponding Core Foundation function.
+ *
+ * Returns: %TRUE if a wait was cancelled; %FALSE if the thread does not wait, or if the reply is already there
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_remote_message_port_cancel_wait (void);
+
+/**
  * grun_remote_message_port_send:
  * @port: a remote message port
  * @id: a number for the meaning of the message
@@ -228,7 +242,8 @@ gboolean grun_remote_message_port_cancel_request (GRunRemoteMessagePort *port,
  *
  * Returns: %TRUE if the message is in the port's queue; %FALSE with %GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT,
  *   %GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID, %GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR or
- *   %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID, or with %GRUN_MESSAGE_REQUEST_ERROR_LOOP_ENDED if @mode is not %NULL
+ *   %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID, or with %GRUN_MESSAGE_REQUEST_ERROR_CANCELLED or
+ *   %GRUN_MESSAGE_REQUEST_ERROR_LOOP_ENDED if @mode is not %NULL
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_remote_message_port_send (GRunRemoteMessagePort *port,

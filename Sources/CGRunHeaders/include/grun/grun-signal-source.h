@@ -23,8 +23,8 @@ GType grun_signal_source_get_type (void) G_GNUC_CONST;
  *
  * Called on the loop's thread like any other callback, so the limits of a signal handler do not apply.
  *
- * The kernel queues signals from SIGRTMIN on, so that each of them counts. Of any other signal it keeps one at a time,
- * so that several can count as one.
+ * The kernel queues signals from SIGRTMIN on, so that each of them counts. It keeps any other signal once, so
+ * several can count as one.
  *
  * Returns: %G_SOURCE_CONTINUE, or %G_SOURCE_REMOVE to invalidate the source
  */
@@ -195,14 +195,16 @@ char *grun_signal_source_to_string (GRunSignalSource *source);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
  *
- * Returns: %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the source. The usual error is
- *   %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the source has joined none of the modes.
+ * Returns: %TRUE if the source is in the mode. %FALSE without an error if the call was refused, the source is invalid,
+ *   or the loop has ended. %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the source.
+ *   The usual error is %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the source has joined none of the
+ *   modes.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_signal_source (GRunLoop *loop,
                                       GRunSignalSource *source,
-                                   const char *mode,
-                                   GError **error);
+                                      const char *mode,
+                                      GError **error);
 
 /**
  * grun_loop_remove_signal_source:
@@ -217,8 +219,8 @@ gboolean grun_loop_add_signal_source (GRunLoop *loop,
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_signal_source (GRunLoop *loop,
-                                  GRunSignalSource *source,
-                                  const char *mode);
+                                     GRunSignalSource *source,
+                                     const char *mode);
 
 /**
  * grun_loop_contains_signal_source:
@@ -234,8 +236,8 @@ void grun_loop_remove_signal_source (GRunLoop *loop,
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_signal_source (GRunLoop *loop,
-                                        GRunSignalSource *source,
-                                        const char *mode);
+                                           GRunSignalSource *source,
+                                           const char *mode);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (GRunSignalSource, grun_signal_source_unref)
 

@@ -18,15 +18,15 @@ G_BEGIN_DECLS
  *   thread, one function on each line
  * @seconds: the time that the callout has taken so far, or in all once it is over
  * @is_over: whether the callout has returned
- * @user_data: the data that was given to grun_loop_watch_stalls()
+ * @user_data: (closure): the data that was passed to grun_loop_watch_stalls()
  *
  * Called on a separate thread when a stall is noticed, and again when the stall is over.
  */
-typedef void (*GRunStallFunc)(GRunLoop *loop,
-                              const char *report,
-                              gdouble seconds,
-                              gboolean is_over,
-                              gpointer user_data);
+typedef void (*GRunStallFunc) (GRunLoop *loop,
+                               const char *report,
+                               gdouble seconds,
+                               gboolean is_over,
+                               gpointer user_data);
 
 /**
  * grun_loop_watch_stalls:
@@ -38,7 +38,7 @@ typedef void (*GRunStallFunc)(GRunLoop *loop,
  * @notify: (nullable): a function that is called with @user_data after the last call of @func, on any thread;
  *   immediately if @func is %NULL or on an error
  * @error: the return location for %GRUN_ERROR_NO_THREAD, %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM or, in a forked
- *   child, %GRUN_ERROR_NOT_SUPPORTED; or %NULL
+ *   child or if a sandbox forbids a system call, %GRUN_ERROR_NOT_SUPPORTED; or %NULL
  *
  * Reports callouts of a loop that run longer than @seconds. A stall is noticed at most @seconds / 8 late, or a
  * millisecond if that is longer. The report names the callout and holds a backtrace of the loop's thread, which is
@@ -53,6 +53,8 @@ typedef void (*GRunStallFunc)(GRunLoop *loop,
  * instead of names is written to standard error after 50 milliseconds, by write(). @func is called when the lock is
  * free. Without @func, this line is also written if the log does not return within 50 milliseconds. @func must not wait
  * for a lock that the loop's thread holds: printf() waits if that thread holds the lock of standard output.
+ *
+ * A signal ends a nanosleep() or usleep() of the loop's thread early, with EINTR. g_usleep() sleeps on.
  *
  * The handler of SIGURG needs 2,048 bytes on the stack of the loop's thread (x86-64), besides the kernel's frame of
  * getauxval(AT_MINSIGSTKSZ) bytes. It runs on the alternate stack of a thread that has one: see sigaltstack(2).

@@ -232,7 +232,7 @@ void grun_timer_invalidate (GRunTimer *timer);
  *
  * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerIsValid`.
  *
- * Returns: %FALSE once the timer was invalidated, as a one-shot timer is after it has fired
+ * Returns: %FALSE once the timer was invalidated. A one-shot timer is invalidated when it fires.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_timer_is_valid (GRunTimer *timer);

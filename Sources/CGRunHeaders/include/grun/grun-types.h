@@ -88,7 +88,7 @@ typedef struct _GRunIdleQueue GRunIdleQueue;
 /**
  * GRunChannel:
  *
- * Carries pointers from any thread to a loop. The corresponding GLib type is `GAsyncQueue`.
+ * Carries pointers or values from any thread to a loop. The corresponding GLib type is `GAsyncQueue`.
  */
 typedef struct _GRunChannel GRunChannel;
 

@@ -7,8 +7,12 @@
  *
  * A date is a gint64 in microseconds on the clock of g_get_monotonic_time(). Fractions of a microsecond are dropped.
  *
- * A getter that returns a (transfer full) text or list has `copy` in its name. A getter with `get` returns what belongs
- * to the object.
+ * A getter that returns a (transfer full) text or list has `copy` in its name. A getter with `get` returns a value that
+ * belongs to the object. The getters of #GRunPortMessage are an exception: they return references, which the caller
+ * releases.
+ *
+ * After a g_critical() a function does nothing, and returns %NULL, %FALSE, 0 or -1. A run returns
+ * %GRUN_RESULT_FINISHED.
  */
 #ifndef GRUN_H
 #define GRUN_H

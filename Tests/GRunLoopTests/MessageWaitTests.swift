@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that wait for the reply to a message: several waits in overlapping modes, and waits that are cancelled.
+
+import GRunLoop
+import TestSupport
+import Testing
+
+@testable import GRunLoopMessagePorts
+
+private typealias Remote = GRunLoop.RemoteMessagePort
+private typealias Failure = GRunLoop.MessageRequestError
+
+@Suite("Message ports: waits") struct MessageWaitTests {
+    /// A port on a running thread. It replies after as many milliseconds as the message's number says.
+    private func withLateReplies(_ body: @escaping @Sendable (GRunLoop, Remote) throws -> Void) async throws {
+        let (name, thread) = (RuntimeDirectory.newName("late"), LoopThread.running())
+        let port = try GRunLoop.MessagePort(name) { message in
+            let reply = message.reply
+            let late = GRunLoop.Timer(interval: .milliseconds(Int(message.id)), repeats: false) { _ in
+                _ = try? reply?.send()
+            }
+            GRunLoop.current.add(late, forMode: .default)
+        }
+        try thread.loop.add(port, forMode: .default)
+        defer {
+            port.invalidate()
+            thread.finish()
+        }
+        try await onFreshThread { loop in try body(loop, Remote.lookUp(name)) }
+    }
+
+    private func failure(_ body: () throws(Failure) -> Void) -> Failure? {
+        do throws(Failure) { try body() } catch { return error }
+        return nil
+    }
+
+    @Test(
+        "a request that ends in one mode does not end the wait of another in a mode that overlaps it",
+        arguments: [GRunLoop.Mode.common, .default], [GRunLoop.Mode.default, "extra"])
+    func overlappingModes(started: GRunLoop.Mode, waiting: GRunLoop.Mode) async throws {
+        try await withLateReplies { loop, remote in
+            try loop.addCommonMode("extra")
+            let outcomes = Counter()
+            func start(_ span: Int32) throws {
+                _ = try remote.startRequest(
+                    span, [], descriptors: [], sendTimeout: .seconds(30), receiveTimeout: .seconds(60), on: loop,
+                    replyMode: started
+                ) { outcome in if case .success = outcome { outcomes.increment() } }
+            }
+            // The started request ends first, and then the one that waits.
+            try start(10)
+            _ = try remote.request(60, sendTimeout: .seconds(30), receiveTimeout: .seconds(60), replyMode: waiting)
+            // The other way round.
+            try start(60)
+            _ = try remote.request(10, sendTimeout: .seconds(30), receiveTimeout: .seconds(60), replyMode: waiting)
+            while outcomes.value < 2 { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+            // Nothing stays in the modes.
+            #expect(loop.run(mode: "extra", for: .zero) == .finished && loop.run(for: .zero) == .finished)
+        }
+    }
+
+    @Test("a wait is cancelled in a closure that the loop calls meanwhile")
+    func cancelled() async throws {
+        try await withLateReplies { loop, remote in
+            #expect(!Remote.cancelWait())
+            let results = Shared<[Bool]>([])
+            loop.perform(after: .milliseconds(10)) {
+                results.update { $0.append(Remote.cancelWait()) }
+                results.update { $0.append(Remote.cancelWait()) }
+            }
+            let error = failure { () throws(Failure) in
+                _ = try remote.request(100_000, sendTimeout: .seconds(30), receiveTimeout: .seconds(600))
+            }
+            #expect(error == .cancelled && results.value == [true, false])
+            #expect(!Remote.cancelWait())
+            // The port goes on.
+            _ = try remote.request(1, sendTimeout: .seconds(30), receiveTimeout: .seconds(60))
+        }
+    }
+
+    @Test("of nested waits the innermost is cancelled")
+    func nested() async throws {
+        try await withLateReplies { loop, remote in
+            let inner = Shared<Failure?>(nil)
+            loop.perform(after: .milliseconds(5)) { [self] in
+                inner.value = failure { () throws(Failure) in
+                    _ = try remote.request(
+                        100_000, sendTimeout: .seconds(30), receiveTimeout: .seconds(600), replyMode: "inner")
+                }
+            }
+            loop.perform(after: .milliseconds(10), inModes: ["inner"]) { Remote.cancelWait() }
+            _ = try remote.request(30, sendTimeout: .seconds(30), receiveTimeout: .seconds(60))
+            #expect(inner.value == .cancelled)
+        }
+    }
+
+    @Test("a message that waits for room is cancelled, and was not sent")
+    func message() async throws {
+        try await onFreshThread { loop in
+            let received = Counter()
+            let port = try GRunLoop.MessagePort(RuntimeDirectory.newName("full")) { _ in received.increment() }
+            let remote = try Remote.lookUp(port.name ?? "")
+            var sent = 0
+            while failure({ () throws(Failure) in try remote.send(1) }) == nil { sent += 1 }
+            loop.perform(after: .milliseconds(10)) { Remote.cancelWait() }
+            let error = failure { () throws(Failure) in try remote.send(2, sendTimeout: .seconds(600), mode: .default) }
+            #expect(error == .cancelled)
+            try loop.add(port, forMode: .default)
+            while received.value < sent { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
+            loop.run(for: .milliseconds(20))
+            #expect(received.value == sent)
+            port.invalidate()
+        }
+    }
+}
