@@ -117,7 +117,7 @@ c-reference: c-deps
 	scripts/c-reference
 
 ## Which items of the behaviour list the tests prove; that each fault of items-bite still has its line in the sources,
-## and each message its line in docs/messages.md; the lock, on paper.
+## and each message its line in docs/c/messages.md; the lock, on paper.
 items:
 	scripts/items
 	scripts/items-bite --check
@@ -139,9 +139,9 @@ oracle: deps
 	$(SWIFT) run $(TOOLS) -c release grun-oracle --seed $${SEED:-$$(date +%s)} --programs $${PROGRAMS:-20000}
 
 ## Who is served when something never ends: each kind of item beside each other, in each way to drive a loop. Ten
-## minutes; writes docs/turns.md.
+## minutes; writes docs/internals/turns.md.
 turns: deps
-	$(SWIFT) run $(TOOLS) -c release grun-turns --whole --page docs/turns.md
+	$(SWIFT) run $(TOOLS) -c release grun-turns --whole --page docs/internals/turns.md
 
 ## How operations grow: N things of each kind and 4 N. KINDS: only those whose names contain one of these words.
 growth: deps

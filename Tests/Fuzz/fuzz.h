@@ -101,7 +101,7 @@ typedef struct {
 extern const Function fuzz_functions[];
 extern const unsigned fuzz_function_count;
 
-// What the log may say, from docs/messages.md: an ellipsis stands for anything.
+// What the log may say, from docs/c/messages.md: an ellipsis stands for anything.
 typedef struct {
     const char *pattern;
     bool is_expected;  // else documented, but nothing here causes it

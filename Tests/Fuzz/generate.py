@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the fuzzer's table of calls, every function of the introspection data, and its table of messages:
-generate.py GRun-1.0.gir docs/messages.md > calls.c
+generate.py GRun-1.0.gir docs/c/messages.md > calls.c
 
 Fails on a function whose arguments or result it does not know: none is left out without a word.
 """
@@ -294,7 +294,7 @@ def main():
     known.sort(key=lambda each: -len(each))
     for text in UNEXPECTED:
         if not any(text in each for each in known):
-            fail(f"generate.py does not expect {text}, which is not in docs/messages.md")
+            fail(f"generate.py does not expect {text}, which is not in docs/c/messages.md")
     print("const Message fuzz_messages[] = {")
     for each in known:
         expected = "false" if any(text in each for text in UNEXPECTED) else "true"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written to GLib's log: nothing but what docs/messages.md has. Whoever writes there calls what the program has
-// set, this, which calls the library in turn.
+// What is written to GLib's log: nothing but what docs/c/messages.md has. Whoever writes there calls what the program
+// has set, this, which calls the library in turn.
 #include "fuzz.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static void judge(const char *domain, GLogLevelFlags level, const char *text)
                 found = (int)index;
     if (found < 0 || !fuzz_messages[found].is_expected)
         fuzz_fail("%s message %s: %s-%s: %s", found < 0 ? "a" : "nothing here causes the",
-            found < 0 ? "that is not in docs/messages.md" : "", domain != NULL ? domain : "",
+            found < 0 ? "that is not in docs/c/messages.md" : "", domain != NULL ? domain : "",
             (level & G_LOG_LEVEL_CRITICAL) != 0 ? "CRITICAL" : (level & G_LOG_LEVEL_ERROR) != 0 ? "ERROR" : "WARNING",
             text);
     atomic_fetch_add(&record->messages[found], 1);

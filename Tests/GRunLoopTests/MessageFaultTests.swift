@@ -8,9 +8,12 @@ import Testing
 @testable import GRunLoopMessagePorts
 
 @Suite("Message ports: the table of errors") struct MessageFaultTests {
-    /// The rows of docs/message-errors.md with a group: its errors by name, nil for all others, and their class.
+    /// The rows of docs/internals/message-errors.md with a group: its errors by name, nil for all others, and their
+    /// class.
     private func rows() throws -> [(group: String, errors: [Int32]?, kind: String)] {
-        let path = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined() + "/docs/message-errors.md"
+        let path =
+            #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
+            + "/docs/internals/message-errors.md"
         let file = try #require(fopen(path, "r"))
         defer { fclose(file) }
         var (rows, group, line) = (

@@ -40,7 +40,8 @@ extension GRunLoop.Channel {
         /// Makes the channel's receiver, which the returned iterator holds. Threads: any.
         public func makeAsyncIterator() -> Iterator { Iterator(ChannelReader(core, loop, names)) }
 
-        /// An iterator that is the receiver of a channel. Releasing the iterator invalidates the channel.
+        /// An iterator that is the receiver of a channel. Releasing the iterator invalidates the channel. At the top
+        /// level of a program, the iterator of a `for await` is never released: put the loop into a function.
         ///
         /// Only one task at a time can use it. If two tasks await one iterator, the program stops with a message.
         public struct Iterator: AsyncIteratorProtocol {

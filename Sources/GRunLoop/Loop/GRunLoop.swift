@@ -191,7 +191,11 @@ public final class GRunLoop: @unchecked Sendable {
     /// and so does a loop that is replaced in virtual time, which is logged.
     private func explainThread(_ call: StaticString) -> Bool {
         if isDead || isIgnored("\(call)") { return false }
-        Log.fatal("\(call)", "called on another thread than the loop's own; call it there, by async(inModes:_:)")
+        Log.fatal(
+            "\(call)",
+            "called on another thread than the loop's own; call it there, by async(inModes:_:), "
+                + "or use this thread's loop"
+        )
     }
 
     /// Returns whether a call of a C function is on the loop's own thread. If it is not, that is logged.

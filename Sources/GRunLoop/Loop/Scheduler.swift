@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kind of work is served next, and when the other kinds have their turn: docs/decisions/turns.md.
+// Which kind of work is served next, and when the other kinds have their turn: docs/decisions/scheduling.md.
 
 import CGRun
 

@@ -108,9 +108,9 @@ extension GRunLoop.Timer {
     /// The timer's next fire date; an invalid timer keeps the last date that it had.
     ///
     /// Setting the date moves the timer in all its modes; ``schedule(after:)`` sets it to a time from now. The later
-    /// dates of a repeating timer follow the new date, at its interval. If the date
-    /// has passed, the timer is due immediately. If it is more than 16 years ahead, the timer fires in 16 years, but
-    /// the property returns the date as it was given.
+    /// dates of a repeating timer follow the new date, at its interval. If the date has passed, the timer is due
+    /// immediately. If it is more than 16 years ahead, the timer fires in 16 years, but the property returns the date
+    /// as it was given.
     ///
     /// Inside the timer's own closure, the new date replaces the next date of the grid. A one-shot timer cannot be
     /// moved from inside its closure. An invalid timer ignores the new date.
@@ -127,7 +127,8 @@ extension GRunLoop.Timer {
 
     /// Moves the timer in all its modes: it fires after `delay`, counted on the clock of its loop, or of the calling
     /// thread's loop if it is in none. So code that is tested in virtual time need not read a clock. Everything else is
-    /// as when ``fireDate`` is set.
+    /// as when ``fireDate`` is set. A one-shot timer cannot be moved inside its own closure, because it becomes invalid
+    /// after the call: use ``GRunLoop/perform(after:_:)`` there.
     ///
     /// - Parameter delay: the time until the next fire. Zero and negative mean as soon as the loop runs one of the
     ///   timer's modes. 16 years and more mean 16 years.

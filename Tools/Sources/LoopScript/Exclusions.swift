@@ -101,10 +101,10 @@ public enum Rule: String, CaseIterable, Sendable {
             """
         case .timeSlice:
             """
-            Our rule (docs/turns.md): CF has no time slices. With --long-callouts, callouts are longer than a slice of \
-            GRunLoop. If other kinds are ready then, the rest of a step waits for their turn, and GRunLoop counts a \
-            cut. The traces are compared up to the first cut. A program in which no other kind is ready has no cut, \
-            and is compared to its end.
+            Our rule (docs/internals/turns.md): CF has no time slices. With --long-callouts, callouts are longer than \
+            a slice of GRunLoop. If other kinds are ready then, the rest of a step waits for their turn, and GRunLoop \
+            counts a cut. The traces are compared up to the first cut. A program in which no other kind is ready has \
+            no cut, and is compared to its end.
             """
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/turns.md: what a whole matrix has found, for a reader.
+// docs/internals/turns.md: what a whole matrix has found, for a reader.
 
 import Foundation
 
