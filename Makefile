@@ -260,6 +260,7 @@ lint: check-deps
 	scripts/check-lines
 	scripts/check-rules
 	scripts/check-budgets
+	scripts/check-words
 
 ## The scripts with shellcheck and ruff, and with lychee the relative links and #anchors of the documents.
 lint-scripts: lint-deps

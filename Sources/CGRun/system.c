@@ -127,8 +127,8 @@ void cgrun_event_signal(int event)
         ;
 }
 
-// libc's functions for these calls are cancellation points: pthread_cancel() could end a thread in them, and the lock
-// of its loop would stay locked forever. syscall() is not a cancellation point.
+// The functions of libc for these calls are cancellation points. A pthread_cancel() could end a thread in them, and the
+// lock of its loop would stay locked forever. A syscall() is not a cancellation point.
 
 static bool read_event(int event, uint64_t *count)
 {

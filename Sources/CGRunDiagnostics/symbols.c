@@ -121,8 +121,8 @@ static bool is_loaded(const Image *image, const void *start)
     return memcmp(image->bytes, start, MIN(image->size, PAGE)) == 0;
 }
 
-/// The name of the function at an offset of a loaded file, from its whole table of symbols: the table in memory lacks
-/// the functions that are not exported. NULL if another file has the path now.
+/// The name of the function at an offset of a loaded file, from the file's whole table of symbols. The table in memory
+/// lacks the functions that are not exported. NULL if another file has the path now.
 static char *name_in_file(const char *path, const void *start, uint64_t offset)
 {
     Image image;

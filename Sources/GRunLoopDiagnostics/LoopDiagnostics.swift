@@ -7,7 +7,7 @@ import GRunLoop
 
 /// Passes on what a loop does: to its trace, to its recorder, and by its beat to the threads that watch it.
 final class LoopDiagnostics: LoopProbe {
-    /// What the loop's thread does now, for stall monitors and recorders.
+    /// The present work of the loop's thread, for stall monitors and recorders.
     let beat: UnsafeMutablePointer<cgrun_beat> = cgrun_beat_new()
 
     // MARK: The loop's thread only
@@ -138,7 +138,7 @@ final class LoopDiagnostics: LoopProbe {
     /// Whether a host polls now; nil if its polls are not noted. Read it with the loop's lock held.
     var isHostPollingLocked: Bool? { beatSource == nil ? nil : cgrun_beat_host_polls(beat) }
 
-    /// What the loop does now. Call it with the loop's lock held.
+    /// The present work of the loop. Call it with the loop's lock held.
     func sightLocked(of loop: GRunLoop) -> LoopSight {
         loop.sightLocked(count: cgrun_beat_count(beat), isHostPolling: isHostPollingLocked)
     }

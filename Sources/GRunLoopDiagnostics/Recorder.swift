@@ -10,11 +10,11 @@ import Synchronization
 /// Records what one loop does in one recording. The loop's thread writes, and other threads read. The recorder does not
 /// keep an item alive, but it keeps the memory of each item that it knows.
 final class Recorder: @unchecked Sendable {
-    /// What the recorder knows of an item that was called.
+    /// An item that was called, as the recorder knows it.
     struct Item {
         let kind: ItemKind?
         var label: String?
-        /// What a report says about the item besides its kind, such as "every 0.016 s" or "descriptor 5".
+        /// A detail that a report shows besides the kind, such as "every 0.016 s" or "descriptor 5".
         let detail: String?
         /// The address of the code that is called; 0 if it is not known.
         let code: UInt
@@ -70,7 +70,7 @@ final class Recorder: @unchecked Sendable {
     /// Whether the loop has ended, or is no longer recorded.
     var hasEnded: Bool { endTime != .max }
     var endTime: Nanoseconds { end.load(ordering: .relaxed) }
-    /// Ends the recorder. Of several times, the earliest counts.
+    /// Ends the recorder. If it is called several times, the earliest time counts.
     func end(at time: Nanoseconds) { end.min(time, ordering: .relaxed) }
     /// Whether a host has driven the loop.
     var wasHosted: Bool { hosted.load(ordering: .relaxed) }

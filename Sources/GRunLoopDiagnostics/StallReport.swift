@@ -36,7 +36,7 @@ extension GRunLoop {
             case unknown
         }
 
-        /// What calls the loop's items: the loop itself or a host.
+        /// The caller of the loop's items: the loop itself or a host.
         public enum Driver: Hashable, Sendable {
             /// A run of the loop.
             case loop
@@ -56,7 +56,7 @@ extension GRunLoop {
         public let mode: Mode?
         /// How many runs were on the stack.
         public let depth: Int
-        /// What called the item: the loop itself or a host.
+        /// The caller of the item: the loop itself or a host.
         public let driver: Driver
         /// Whether the callout has returned meanwhile.
         public private(set) var isOver: Bool

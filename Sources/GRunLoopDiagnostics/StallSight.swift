@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stall watcher reads of a loop, from another thread.
+// The state of a loop that a stall watcher reads from another thread.
 
 import CGRun
 import CGRunDiagnostics
@@ -20,7 +20,7 @@ struct StallSight {
     /// is the number of GLib dispatches on the stack, or 0 if it is not known.
     func isHosts(depth: Int) -> Bool { callout == .host || depth > deepest }
 
-    /// What is seen of a loop while another thread keeps its lock.
+    /// The sight of a loop whose lock another thread keeps.
     static var unknown: Self { Self(callout: .unknown, mode: nil, driver: .loop, deepest: .max, home: nil) }
 }
 

@@ -19,8 +19,8 @@ extension GRunLoop {
     /// try timeline.write(to: "run.html", as: .html)
     /// ```
     ///
-    /// A loop is recorded from the next thing that it does. Of each loop the last records are kept, as many as the
-    /// limit says; the picture says how many came before them. A timeline does not keep items alive. A record costs
+    /// A loop is recorded from the next thing that it does. For each loop, the last records are kept, up to the
+    /// limit. The picture says how many came before them. A timeline does not keep items alive. A record costs
     /// about 40 ns. It costs more when an item is called for the first time, and when the memory for records grows.
     /// While nothing is recorded, a loop costs the same as without a timeline.
     ///

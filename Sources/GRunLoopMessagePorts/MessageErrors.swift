@@ -34,7 +34,7 @@ extension GRunLoop {
         /// This process was forked and did not exec().
         case forked
 
-        /// What is wrong and what to do, as one sentence. Threads: any.
+        /// The problem and its remedy, as one sentence. Threads: any.
         public var description: String {
             switch self {
             case .invalidName(let name):
@@ -144,7 +144,7 @@ extension GRunLoop {
             }
         }
 
-        /// What is wrong and what to do, as one sentence. Threads: any.
+        /// The problem and its remedy, as one sentence. Threads: any.
         public var description: String {
             switch self {
             case .sendTimeout:

@@ -85,7 +85,7 @@ extension GRunLoop.RemoteMessagePort {
         guard !Fork.refuses("RemoteMessagePort.cancelWait"), let pointer = cgrun_waiting_exchange() else {
             return false
         }
-        return Unmanaged<ThreadWait>.fromOpaque(pointer).takeUnretainedValue().cancel()
+        return Unmanaged<MessageNews>.fromOpaque(pointer).takeUnretainedValue().cancel()
     }
 
     /// Sends a message and suspends the task until the reply is there. If the task is cancelled, a later reply is
@@ -158,10 +158,10 @@ extension GRunLoop.RemoteMessagePort {
         if kind == .request, !loop.canRun(mode) { throw .transportError(errno: EMFILE) }
         guard try begin(exchange, by: reader, in: mode) else { return try outcome(of: exchange) }
         defer { reader.end(in: mode) }
-        let wait = ThreadWait(for: exchange, of: self)
+        news.exchange = exchange
         let outer = cgrun_waiting_exchange()
-        cgrun_set_waiting_exchange(Unmanaged.passUnretained(wait).toOpaque())
-        defer { withExtendedLifetime(wait) { cgrun_set_waiting_exchange(outer) } }
+        cgrun_set_waiting_exchange(Unmanaged.passUnretained(news).toOpaque())
+        defer { cgrun_set_waiting_exchange(outer) }
         var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
         while true {
             guard let (end, error) = limits.next(stage(of: exchange), at: loop.time) else { break }
@@ -285,19 +285,6 @@ struct MessageLimits {
             return (end, .receiveTimeout)
         }
     }
-}
-
-/// A thread's wait for an exchange, in a run of its loop.
-private final class ThreadWait {
-    private let exchange: MessageExchange
-    private let port: GRunLoop.RemoteMessagePort
-
-    init(for exchange: MessageExchange, of port: GRunLoop.RemoteMessagePort) {
-        self.exchange = exchange
-        self.port = port
-    }
-
-    func cancel() -> Bool { port.giveUp(conversation: exchange.conversation, .cancelled) }
 }
 
 /// Cancels an exchange when the mailbox of its task closes.

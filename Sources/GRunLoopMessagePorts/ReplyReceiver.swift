@@ -7,7 +7,7 @@ import Glibc
 /// Watches the connection of a remote port in the modes of one loop in which somebody waits. Threads: any.
 final class ReplyReceiver: @unchecked Sendable {
     let loop: GRunLoop
-    private weak let port: GRunLoop.RemoteMessagePort?
+    fileprivate weak let port: GRunLoop.RemoteMessagePort?
     private var source: GRunLoop.DescriptorSource?
     /// Tries again every 2 ms, while the port's queue of connections is full or a resource is short.
     private let retry: GRunLoop.Timer
@@ -33,7 +33,7 @@ final class ReplyReceiver: @unchecked Sendable {
         /// The number of waits in each mode. Usually there is one mode.
         var waits: [(mode: GRunLoop.Mode, count: Int)] = []
 
-        /// What the reader watches in a mode while a thread or a task waits there.
+        /// The events that the reader watches in a mode while a thread or a task waits there.
         var watched: Watched { !isConnected ? .time : isShort ? [.replies, .time] : .replies }
 
         func watched(in mode: GRunLoop.Mode) -> Watched { waits.contains { $0.mode == mode } ? watched : [] }
@@ -121,10 +121,10 @@ final class ReplyReceiver: @unchecked Sendable {
     private func settle(_ mode: GRunLoop.Mode) throws(GRunLoop.SystemError) {
         guard let source else { return }
         while true {
-            let (wanted, hasRetried, others) = lock.withLock { () -> (Watched, Bool, [GRunLoop.Mode]) in
+            let (wanted, hasRetried, hasOthers) = lock.withLock { () -> (Watched, Bool, Bool) in
                 let wanted = state.watched(in: mode)
                 if wanted.contains(.time) { state.hasRetried = true }
-                return (wanted, state.hasRetried, wanted.isEmpty ? state.waits.map(\.mode) : [])
+                return (wanted, state.hasRetried, wanted.isEmpty && !state.waits.isEmpty)
             }
             if wanted.contains(.time) {
                 loop.add(retry, forMode: mode)
@@ -136,7 +136,7 @@ final class ReplyReceiver: @unchecked Sendable {
             } else {
                 loop.remove(source, forMode: mode)
             }
-            for other in others { try settle(other) }
+            if hasOthers { for other in lock.withLock({ state.waits.map(\.mode) }) { try settle(other) } }
             if lock.withLock({ state.watched(in: mode) == wanted }) { return }
         }
     }
@@ -153,6 +153,8 @@ final class MessageNews: @unchecked Sendable {
     // Guarded by the reader's lock.
     @exclusivity(unchecked) private var source: GRunLoop.Source?
     @exclusivity(unchecked) private var isOver = false
+    /// The exchange for which the thread waits. Used on that thread only.
+    @exclusivity(unchecked) var exchange: MessageExchange?
 
     init(to reader: ReplyReceiver, in mode: GRunLoop.Mode) {
         self.reader = reader
@@ -185,7 +187,15 @@ final class MessageNews: @unchecked Sendable {
         if reader.lock.withLock({ !isOver }) { reader.loop.stopOuterRun(run) }
     }
 
+    /// Cancels the exchange for which the thread waits. Returns false if it is done.
+    func cancel() -> Bool {
+        guard let exchange, let port = reader.port else { return false }
+        return port.giveUp(conversation: exchange.conversation, .cancelled)
+    }
+
     func end() {
+        // The exchange holds this object by its closure.
+        exchange = nil
         let source = reader.lock.withLock {
             isOver = true
             return self.source

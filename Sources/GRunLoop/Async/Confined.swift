@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Closures that are not @Sendable. They are called and released where their actor is, and nowhere else.
 //
-// The compiler ensures the rest. Only code on the actor can pass such a closure. What the closure has captured belongs
+// The compiler ensures the rest. Only code on the actor can pass such a closure. The captured objects belong
 // to the actor from then on, and cannot be sent to another thread.
 
 /// The place where a closure may be called and released.

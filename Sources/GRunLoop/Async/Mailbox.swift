@@ -8,8 +8,8 @@
 /// runs this job immediately. The job only takes the element; then the task goes on where it came from. A continuation
 /// would resume the task on a thread of Swift's runtime, from where the task would have to hop to the loop's thread.
 ///
-/// The loop's item and the mailbox hold each other until ``close(_:)``. Of a delayed perform, the mailbox holds only
-/// the name.
+/// The loop's item and the mailbox hold each other until ``close(_:)``. If the item is a delayed perform, the
+/// mailbox holds only its name.
 package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     private enum Watched {
         case item(any Invalidatable)

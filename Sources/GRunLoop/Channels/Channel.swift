@@ -63,10 +63,10 @@ extension GRunLoop {
         ///     Zero and negative values mean one; `Int.max` means no limit. Memory is allocated as it is needed.
         ///   - undelivered: called with each element that was accepted and not delivered, in order. It is called on the
         ///     thread that invalidates or releases the channel, or on the ending thread of the loop. If the loop or a
-        ///     task is delivering at that time, it is called on that thread instead: once the closure has returned, or
-        ///     when the task asks for the next element. If `undelivered` is nil, the elements are released there. The
-        ///     channel keeps this closure for its whole life, also after its end. So capture anything that holds the
-        ///     channel weakly.
+        ///     task is delivering at that time, it is called on that thread instead. That happens once the closure has
+        ///     returned, or when the task asks for the next element. If `undelivered` is nil, the elements are released
+        ///     there. The channel keeps this closure for its whole life, also after its end. So capture anything that
+        ///     holds the channel weakly.
         ///
         /// Threads: any. The corresponding GLib function is `g_async_queue_new_full`.
         @inlinable public init(

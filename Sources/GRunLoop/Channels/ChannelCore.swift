@@ -45,7 +45,8 @@ import Synchronization
         var state = State.open
         var sent = ChannelSent()
         var spare = ChannelSpare()
-        /// True if the receiver was told of elements, and will look for them. No other thread has to tell it then.
+        /// True if the receiver knows that elements wait, and will look for them. No other thread has to signal it
+        /// then.
         var isScheduled = false
         /// The source that stands for the channel in its modes. Nil if there is no receiver yet, or if the channel is
         /// invalid.

@@ -38,7 +38,7 @@ extension ChannelCore {
         if tells { guarded.isScheduled = true }
         lock.unlock()
         if tells { Self.tell(source) }
-        // If the channel was invalidated meanwhile, it leaves the loop's waiters, which are told of the loop's end.
+        // If the channel was invalidated meanwhile, it leaves the waiters that the loop calls at its end.
         if lock.withLock({ guarded.state == .invalid }) { forget(loop) }
         return true
     }

@@ -17,7 +17,7 @@ extension GRunLoop {
     /// then, even if it has ended meanwhile.
     ///
     /// **The end of a child and the end of its output are two events.** The kernel reports them by two descriptors, and
-    /// either can come first. What the child printed may still be in the pipe when the child source is performed. A
+    /// either can come first. The child's last output may still be in the pipe when the child source is performed. A
     /// child may close its output and go on. A process that the child has started may keep the output open after the
     /// child has ended. So wait for both before you use the result:
     ///

@@ -44,8 +44,8 @@ package struct CalloutMark {
     }
 }
 
-/// What a report says about an item besides its kind. Its text is made after the loop's lock is released, because
-/// making a text allocates memory.
+/// A detail of an item that a report shows besides the item's kind. Its text is made after the loop's lock is released,
+/// because making a text allocates memory.
 package enum ItemDetail {
     case order(Int)
     /// The interval of a timer; 0 if the timer fires once.

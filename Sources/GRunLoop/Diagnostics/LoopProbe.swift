@@ -71,8 +71,8 @@ package enum LoopChange {
 }
 
 // While nothing is traced or watched, a call of `tell` costs a comparison with a word at a fixed address, and a jump.
-// `scripts/trace-cost` defines GRUN_NO_TRACE to count the instructions. What follows the jump is not inlined, and has
-// plain arguments, so that it costs the caller no registers.
+// `scripts/trace-cost` defines GRUN_NO_TRACE to count the instructions. The code behind the jump is not inlined, and
+// has plain arguments, so that it costs the caller no registers.
 
 extension GRunLoop {
     /// Tells that a stage of a pass begins. Call it with the lock held.

@@ -149,9 +149,9 @@ extension GRunLoop {
         pendingPasses.contains(.pass) && host.run.stage == .outside && !mode.observed.isEmpty
     }
 
-    /// Removes the main queue's record once the loop has lost the main queue. libdispatch closes the queue's descriptor
-    /// when the main thread ends or calls `dispatchMain()`, and GLib must not poll a number that is closed. Call it
-    /// with the lock held.
+    /// Removes the main queue's record once the loop has lost the main queue. When the main thread ends or calls
+    /// `dispatchMain()`, libdispatch closes the queue's descriptor. GLib must not poll a number that is closed. Call
+    /// it with the lock held.
     func forgetLostMainQueueLocked() {
         guard isMain, !MainQueue.isOurs, let hub = host.poll.hub else { return }
         cgrun_hub_set_record(hub, Record.mainQueue.rawValue, -1)

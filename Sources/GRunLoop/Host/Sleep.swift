@@ -175,7 +175,7 @@ struct OwnDescriptors {
     var wake: Int32 = -1
 }
 
-/// What one poll found.
+/// The result of one poll.
 struct PollResult {
     var readyContexts: [ServedContext] = []
     var descriptors = false

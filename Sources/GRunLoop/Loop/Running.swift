@@ -137,8 +137,8 @@ extension GRunLoop {
     /// How long the loop serves its own items in a row before other work that is ready has its turn.
     ///
     /// GTK's drawing and other GLib sources have their turn for up to three dispatches, or fewer once these have taken
-    /// as long as the slice. Of the loop's own kinds of work (blocks, sources, timers, descriptors, the main queue),
-    /// each kind that has waited has one turn.
+    /// as long as the slice. Each of the loop's own kinds of work that has waited has one turn: blocks,
+    /// sources, timers, descriptors and the main queue.
     ///
     /// The first value is 4 ms. With it, GTK draws every frame under any load of the loop. More than 8 ms costs frames.
     /// Zero and negative values mean a row of one item. A value that is too long to represent means no limit.

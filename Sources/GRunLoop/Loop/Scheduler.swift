@@ -72,9 +72,9 @@ struct Scheduler {
         case mainQueue, descriptor, other
     }
 
-    /// What the last pass has served. Stage 6 looks at the main queue, unless the last pass served it or the pass is
-    /// the run's first (item 53). If the last pass served a descriptor's event, more events are likely. So the loop
-    /// asks the epoll before it sleeps.
+    /// The item that the last pass has served. Stage 6 looks at the main queue, unless the last pass served it or the
+    /// pass is the run's first (item 53). If the last pass served a descriptor's event, more events are likely. So the
+    /// loop asks the epoll before it sleeps.
     private(set) var served = Served.mainQueue
     var prefersMainQueue: Bool { served != .mainQueue }
 

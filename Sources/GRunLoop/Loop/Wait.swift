@@ -5,7 +5,7 @@ import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// What a look or a wait has found: the input of the pass's tail.
+    /// The result of a look or a wait: the input of the pass's tail.
     struct Found {
         /// Contexts that are ready, to be dispatched before the item.
         var contexts: [ServedContext] = []

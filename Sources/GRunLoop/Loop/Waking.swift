@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What wakes a loop: the reasons for another pass, and what ends a sleep.
+// Waking a loop: the reasons for another pass, and the ways to end a sleep.
 
 /// The reasons why the loop, or its host, makes another pass before it sleeps. Guarded by the loop's lock.
 ///
@@ -124,9 +124,9 @@ extension GRunLoop {
         for frame in framesLocked { frame.run.hearWakeUp() }
     }
 
-    /// Called before a sleep. Makes a wake-up pending, so that the run does not sleep, in two cases: the run was
-    /// stopped, or a nested run has served a wake-up that counted for this run. In the second case Core Foundation
-    /// sleeps until something else happens. With the lock held.
+    /// Called before a sleep. Makes a wake-up pending if the run was stopped, or if a nested run has served a wake-up
+    /// that counted for this run. So the run does not sleep. In the second case Core Foundation sleeps until something
+    /// else happens. With the lock held.
     func restoreWakeUpLocked(_ run: Run) {
         guard run.isStopped || run.heardWakeUp else { return }
         run.heardWakeUp = false

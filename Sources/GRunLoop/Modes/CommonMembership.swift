@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all kinds of items share when they are added to modes or removed from them, and how a mode becomes common.
+// Adding items of all kinds to modes, removing them, and making a mode common.
 //
 // For every kind, `add` and `remove` change the loop while they hold its lock once: the item becomes a common item and
 // joins every common mode, or neither. Calls, wake-ups and log messages come after the lock is released. Code that

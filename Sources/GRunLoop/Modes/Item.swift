@@ -2,8 +2,10 @@
 // The protocol of everything that can be added to the modes of a loop, and the functions that add and remove items.
 
 extension GRunLoop {
-    /// An object that can be added to the modes of a loop: a ``Source``, a ``DescriptorSource``, a ``SignalSource``, a
-    /// ``ChildSource``, a ``Timer``, an ``Observer``, an ``IdleQueue``, a ``Channel``, a ``Port`` or a message port.
+    /// An object that can be added to the modes of a loop.
+    ///
+    /// Items are ``Source``, ``DescriptorSource``, ``SignalSource``, ``ChildSource``, ``Timer``, ``Observer``,
+    /// ``IdleQueue``, ``Channel``, ``Port`` and the message ports.
     ///
     /// A type of your own is an item if it is made of items: its ``carryOut(_:of:forMode:)`` passes each call on to its
     /// parts.

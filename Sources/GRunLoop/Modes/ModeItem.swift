@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What timers, observers, descriptor sources, idle queues and ports have in common: each is in one loop at a time, and
-// in any number of its modes.
+// Timers, observers, descriptor sources, idle queues and ports: each is in one loop at a time, and in any number of its
+// modes.
 
 /// An object that a mailbox invalidates when nothing is awaited any more.
 package protocol Invalidatable: AnyObject, Sendable {
@@ -10,8 +10,8 @@ package protocol Invalidatable: AnyObject, Sendable {
 
 /// An item that is in one loop at a time. Guarded by its guardian.
 ///
-/// Two kinds of items do not conform. A version-0 source can be in several loops, under a lock of its own, and its
-/// program is told of each mode. A context belongs to GLib, and has neither a guardian nor an end.
+/// Two kinds of items do not conform. A version-0 source can be in several loops, under a lock of its own, and it
+/// calls its program for each mode. A context belongs to GLib, and has neither a guardian nor an end.
 protocol ModeItem: GRunLoop.Item, Invalidatable {
     /// The kind's name in log messages.
     static var kind: StaticString { get }

@@ -11,7 +11,7 @@ extension GRunLoop {
     ///
     /// The corresponding Foundation type is `Notification`.
     public struct Notification<Name: Hashable & Sendable, Payload: Sendable>: Sendable {
-        /// What has happened: a case of an enumeration of the program, a string, or any other hashable value.
+        /// The name of the event: a case of an enumeration of the program, a string, or any other hashable value.
         public let name: Name
         /// The object that the notification concerns. The notification retains it. Two senders are the same if they are
         /// one object. Nil means no sender; two notifications without a sender have the same sender.

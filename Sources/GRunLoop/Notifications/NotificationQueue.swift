@@ -2,7 +2,7 @@
 // Notification queues, which post notifications later, and equal ones only once. NotificationCore does the work.
 
 extension GRunLoop {
-    /// Posts notifications when the loop has time for them. Of several notifications that are the same, it posts only
+    /// Posts notifications when the loop has time for them. If several notifications are the same, it posts only
     /// the last.
     ///
     /// For example, ten changes in one pass may ask for a new layout. Each change enqueues a notification, and the

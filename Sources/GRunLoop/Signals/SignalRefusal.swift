@@ -17,7 +17,7 @@ enum SignalRefusal {
             + "back afterwards, or leave it to them"
     }
 
-    /// What to do instead of listening to a refused signal.
+    /// The advice for a program that wants to listen to a refused signal.
     private static func remedy(for signal: Int32) -> String {
         switch signal {
         case SIGCHLD:

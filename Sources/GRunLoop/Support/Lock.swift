@@ -71,7 +71,7 @@ struct Guardian: ~Copyable {
     private static let free: UInt = 0
     fileprivate static let taken: UInt = 1
 
-    /// What was locked: the loop's lock, or, if nil, the item's own bit.
+    /// The lock that is held: the loop's lock, or, if nil, the item's own bit.
     typealias Held = Lock?
 
     borrowing func withLock<Result: ~Copyable>(_ body: () -> Result) -> Result {

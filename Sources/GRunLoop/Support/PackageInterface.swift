@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the core that only the other products of this package need. What the core itself uses, too, is declared
-// where it belongs, with `package`. The oracle is in the package Tools, which cannot use `package` declarations: it
-// uses the `@_spi(Oracle)` ones.
+// Functions of the core that only the other products of this package need. Functions that the core uses, too, are
+// declared in their own files, with `package`. The oracle is in the package Tools, which cannot use `package`
+// declarations: it uses the `@_spi(Oracle)` ones.
 //
 // A product extends the wait of a run by a descriptor (`DescriptorSource`), by a whole context
 // (`Context`) or by a date (`Timer`). `addEndHandler` tells it of a thread's end.

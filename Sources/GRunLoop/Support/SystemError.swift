@@ -36,7 +36,7 @@ extension GRunLoop {
         /// This process was forked and did not exec().
         case forked
 
-        /// What is wrong and what to do. Threads: any.
+        /// The problem and its remedy. Threads: any.
         public var description: String {
             switch self {
             case .notOpen(let descriptor):

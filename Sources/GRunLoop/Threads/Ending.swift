@@ -61,7 +61,7 @@ extension GRunLoop {
         }
     }
 
-    /// What a loop leaves behind at its end. It is released after the lock is.
+    /// The objects that a loop leaves behind at its end. They are released after the lock is.
     private struct Remains {
         var sources: [SourceMembership] = []
         var blocks: [BlockQueue.Entry] = []

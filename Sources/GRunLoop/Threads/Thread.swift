@@ -34,8 +34,8 @@ extension GRunLoop {
         ///   - stackSize: in bytes. Zero and less mean the system's default. A positive number below 512 KiB means 512
         ///     KiB, because Swift's runtime may need that much.
         ///   - setUp: called on the thread before its loop runs, to add items. Blocks that it enqueues may run before
-        ///     this initialiser returns, and must not wait for the caller. What it makes, and gives to items with the
-        ///     isolation that it is called with, belongs to the thread. If it is nil, nothing is called.
+        ///     this initialiser returns, and must not wait for the caller. Objects that it makes, and gives to items
+        ///     with the isolation that it is called with, belong to the thread. If it is nil, nothing is called.
         /// - Throws: ``SystemError``, if no thread or descriptor is left, or in a forked child.
         ///
         /// Threads: any. The corresponding Foundation methods are `Thread.init(block:)` and `Thread.start()`, GLib's

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker thread does from its beginning to its end.
+// The work of a worker thread, from its beginning to its end.
 
 import CGRun
 import Glibc
