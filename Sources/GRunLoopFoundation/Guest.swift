@@ -85,7 +85,8 @@ final class Guest: @unchecked Sendable {
         if GRunLoop.isInEnvironment("GRUN_NO_FOUNDATION") { throw ServingRefusal.environment.error }
         if let guest = Guests.guest(of: cgrun_guest_current()) { return Use(guest) }
         let guest = Guest(loop)
-        // The token exists before serving begins, because a callout of the check may serve the loop too, and end that.
+        // The token is made first. `begin()` makes callouts of the program, and a callout may call `serve` as well, and
+        // cancel its token.
         let use = Use(guest)
         do {
             try guest.begin()

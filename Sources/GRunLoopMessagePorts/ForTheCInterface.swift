@@ -6,7 +6,7 @@ package import GRunLoop
 // MARK: The data and the handlers of message ports
 
 extension GRunLoop.MessageData {
-    /// Bytes that an object keeps at their address: they are not copied on the way.
+    /// Makes message data from bytes that an object keeps. The bytes are not copied.
     package static func bytes(_ bytes: UnsafeRawBufferPointer, keptBy keeper: any AnyObject & Sendable) -> Self {
         Self(bytes, keptBy: keeper)
     }

@@ -52,7 +52,7 @@ extension GRunLoop {
     ///
     /// The corresponding Foundation type is `NotificationQueue.PostingStyle`.
     public enum PostingStyle: Hashable, Sendable {
-        /// Immediately, before the call returns. Only on the loop's own thread.
+        /// Immediately, before the call returns. Use this style only on the loop's own thread.
         case now
         /// When the loop is about to sleep, or when its run ends. Other work that is ready comes first.
         case asap

@@ -24,8 +24,8 @@ extension GRunLoop {
     /// Programs that the process starts inherit nothing, not even that the signal was ignored before. A forked child
     /// that does not exec() hears nothing.
     ///
-    /// Other code may save the disposition while a source listens, and restore it after the last source has ended. Then
-    /// the disposition from before the sources takes effect.
+    /// Other code may save the disposition while a source listens, and restore it after the last source has ended. In
+    /// that case, the signal gets the disposition that it had before the first source was made.
     ///
     /// Threads: any. Core Foundation has nothing of the kind; the corresponding function of libdispatch is
     /// `dispatch_source_create` with `DISPATCH_SOURCE_TYPE_SIGNAL`, GLib's is `g_unix_signal_source_new`.

@@ -77,9 +77,9 @@ package enum Labels {
     static func set(_ text: String?, of item: AnyObject) {
         guard let text else { return remove(item) }
         let label = Label(text, of: item)
-        // Everything is released after the lock. The former label's text may be large. Another thread may have released
-        // an item that a purge has looked at, so this thread may have the last reference. The caller's reference to
-        // `item` lasts beyond the lock, too.
+        // Everything is released after the lock. The former label's text may be large. The purge retains the items that
+        // it checks. If another thread releases such an item meanwhile, this thread holds the last reference. The
+        // caller's reference to `item` lasts beyond the lock, too.
         withExtendedLifetime(item) {
             _ = lock.withLock { () -> (former: Label?, purged: Purged?) in
                 let former = table.updateValue(label, forKey: ObjectIdentifier(item))

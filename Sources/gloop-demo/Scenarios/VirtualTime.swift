@@ -3,8 +3,8 @@
 
 import GRunLoop
 
-/// The same run loop, with a clock that jumps where a real one would make the loop sleep. Tests of code with timers use
-/// it.
+/// This scenario runs a loop with a virtual clock. Where another loop would sleep, this clock jumps to the next date.
+/// Tests of code with timers use it.
 enum VirtualTime {
     static let scenario = Scenario(
         "virtual-time", "A loop whose clock the test moves: hours pass at once, each thing at its date.",

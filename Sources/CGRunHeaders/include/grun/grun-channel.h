@@ -90,7 +90,7 @@ GRunChannel *grun_channel_new (gint64 capacity,
  *   released, and its messages were delivered
  *
  * Makes a channel as grun_channel_new() does. Its function @undelivered gets a value. Use it for values, and in
- * languages that have no pointers. Every function of #GRunChannel can be used with it.
+ * languages that have no pointers. Every function of #GRunChannel accepts this channel.
  *
  * Threads: any. The corresponding GLib function is `g_async_queue_new_full`.
  *

@@ -179,7 +179,7 @@ gboolean grun_observer_is_valid (GRunObserver *observer);
  * @observer: an observer
  * @label: (nullable): the label, a text in UTF-8; %NULL removes the label
  *
- * Sets the program's name for the observer, for people who read grun_observer_to_string(), a trace or a stall report.
+ * Sets a label for people who read grun_observer_to_string(), a trace or a stall report.
  * Any text is a label, even the empty text. The label is copied whole, but only its first 120 characters are shown, on
  * one line. It can be set at any time, even when the observer is invalid. An observer without a label needs no memory
  * for it.

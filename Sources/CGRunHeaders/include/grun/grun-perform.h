@@ -201,7 +201,8 @@ void grun_loop_perform_with_order (GRunLoop *loop,
  * @func: (nullable): the function of the calls to cancel; %NULL means every function
  * @user_data: (nullable): the user data of the calls to cancel
  *
- * Cancels calls of grun_loop_perform_after() and grun_loop_perform_with_order() of this loop that were not made yet.
+ * Cancels the performs of grun_loop_perform_after() and grun_loop_perform_with_order() that this loop has not called
+ * yet.
  *
  * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is cancelled. The corresponding
  * Foundation method is `+[NSObject cancelPreviousPerformRequestsWithTarget:selector:object:]`.

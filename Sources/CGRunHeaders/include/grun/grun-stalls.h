@@ -16,7 +16,7 @@ G_BEGIN_DECLS
  * @loop: the loop that has stalled
  * @report: a line that names the callout that has stalled, and, unless the stall is over, a backtrace of the loop's
  *   thread, one function on each line
- * @seconds: the time that the callout has taken so far, or in all once it is over
+ * @seconds: the time since the callout began; after it has returned, its total time
  * @is_over: whether the callout has returned
  * @user_data: (closure): the data that was passed to grun_loop_watch_stalls()
  *

@@ -242,7 +242,7 @@ gboolean grun_timer_is_valid (GRunTimer *timer);
  * @timer: a timer
  * @label: (nullable): the label, a text in UTF-8; %NULL removes the label
  *
- * Sets the program's name for the timer, for people who read grun_timer_to_string(), a trace or a stall report. Any
+ * Sets a label for people who read grun_timer_to_string(), a trace or a stall report. Any
  * text is a label, even the empty text. The label is copied whole, but only its first 120 characters are shown, on one
  * line. It can be set at any time, even when the timer is invalid. A timer without a label needs no memory for it.
  *
