@@ -138,7 +138,7 @@ public func grun_message_reply(
             try reply.send(GRunLoop.MessageData(data), descriptors: descriptors)
         }
         if isSent == false {
-            fail(error, .becameInvalid, "nobody waits for this reply: who asked has gone, or was replied to before")
+            fail(error, .becameInvalid, "nobody waits for this reply: the sender has gone, or already has a reply")
         }
         return isSent == true
     }.gboolean

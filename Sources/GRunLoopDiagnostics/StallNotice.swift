@@ -48,7 +48,7 @@ final class StallNotice {
             put(mode.rawValue)
         }
         put(isHosts || sight.driver == .host ? ", driven by a host" : ", driven by the loop")
-        put("; the report with names waits for a lock")
+        put("; the report with function names follows when a lock is free")
         cgrun_notice_end_line(notice)
         if let sample { cgrun_notice_put_frames(notice, sample) }
         cgrun_notice_schedule(notice, Nanoseconds.now().addingSaturating(Self.grace))

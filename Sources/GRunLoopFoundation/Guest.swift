@@ -72,7 +72,7 @@ final class Guest: @unchecked Sendable {
     deinit { cgrun_guest_release(address) }
 
     static func of(_ context: UnsafeMutableRawPointer?) -> Guest {
-        guard let context else { Log.fatal("a callback of Core Foundation's has lost its context") }
+        guard let context else { Log.fatal("Core Foundation has called a callback without its context") }
         return Unmanaged<Guest>.fromOpaque(context).takeUnretainedValue()
     }
 

@@ -103,15 +103,15 @@ enum ServingRefusal {
             "the run loop of this Foundation does not wait in an epoll that can be found; use the Foundation of "
                 + "Swift's toolchain for Linux"
         case .notSeen:
-            "calls of this Foundation's own run loop cannot be seen, as where it is linked statically; link the "
-                + "program without --static-swift-stdlib"
+            "the calls of Foundation's own run loop cannot be intercepted, perhaps because Foundation is linked "
+                + "statically; link the program without --static-swift-stdlib"
         case .notServed:
-            "a block or a timer that was sent to Foundation's run loop did not arrive, so that it is not served; "
-                + "please report it with the version of Swift"
+            "a block or a timer for Foundation's run loop was not called in a test, so this run loop is not served; "
+                + "please report this with the version of Swift"
         case .virtualTime:
-            "a loop of virtual time cannot serve Foundation's run loop, whose time is the system's; call serve(_:) "
-                + "outside of withVirtualTime"
-        case .loopEnded: "the loop's thread has ended, or is about to end; serve Foundation's run loop before"
+            "a loop in virtual time cannot serve Foundation's run loop, which uses real time; call serve(_:) outside "
+                + "of withVirtualTime"
+        case .loopEnded: "the loop's thread has ended, or is about to end; serve Foundation's run loop earlier"
         case .anotherCopy:
             "another copy of GRunLoop was loaded first and serves this process; link the program and its plug-ins to "
                 + "one shared library with GRunLoop and GRunLoopFoundation in it"

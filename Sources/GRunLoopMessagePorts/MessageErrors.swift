@@ -38,39 +38,39 @@ extension GRunLoop {
         public var description: String {
             switch self {
             case .invalidName(let name):
-                "\(Self.quoted(name)) cannot be the name of a message port; take 1 to \(PortName.longest) bytes of "
-                    + "UTF-8 without a NUL, as org.example.clock"
+                "\(Self.quoted(name)) cannot be the name of a message port; use 1 to \(PortName.longest) bytes of "
+                    + "UTF-8 without a NUL, for example org.example.clock"
             case .taken(let name):
-                "a message port is named \(Self.quoted(name)) already; invalidate that one, end its process, or take "
-                    + "another name"
+                "a message port already has the name \(Self.quoted(name)); invalidate that port, end its process, or "
+                    + "use another name"
             case .notFound(let name):
                 "no message port is named \(Self.quoted(name)); start its process, which must run as the same user and "
                     + "with the same XDG_RUNTIME_DIR, and look again"
             case .noRuntimeDirectory:
-                "XDG_RUNTIME_DIR is not set to an absolute path, where the names of message ports are; log in by a "
-                    + "session manager, or set it to a directory of yours with mode 0700"
+                "XDG_RUNTIME_DIR is not set to an absolute path, and message ports keep their names in that directory; "
+                    + "log in through a session manager, or set it to your own directory with mode 0700"
             case .unsafeDirectory(let path):
-                "\(path) must be a directory of this user's with mode 0700, or others could take names and read "
-                    + "messages; mend it by chown and chmod"
+                "\(path) must be a directory that belongs to this user and has mode 0700, because other users could "
+                    + "otherwise read messages; correct it with chown and chmod"
             case .notPermitted(let name):
-                "what is named \(Self.quoted(name)) is another user's, and message ports are for processes of one "
-                    + "user; remove it, or use D-Bus"
+                "the name \(Self.quoted(name)) belongs to another user, and message ports connect only processes of "
+                    + "one user; remove its file, or use D-Bus"
             case .unknownUsers:
                 "this process runs as the overflow user of its user namespace, so that the kernel cannot tell its user "
                     + "from others; map the user to a number of its own in /proc/self/uid_map"
-            case .invalidPort: "the message port is invalid, and cannot be named any more; make another one"
+            case .invalidPort: "the message port is invalid, and cannot get a name; make another port"
             case .limitReached(let errno):
                 "no descriptor or memory is left for a message port (\(errorMessage(errno))); close some or raise the "
                     + "limit"
             case .system(let errno, let path) where path.hasPrefix("/proc/"):
-                "message ports are reached by \(path), which cannot be used (\(errorMessage(errno))); mount /proc"
+                "message ports need \(path), which cannot be used (\(errorMessage(errno))); mount /proc"
             case .system(let errno, let path) where [EPERM, EACCES, ENOSYS].contains(errno):
                 "the names of message ports cannot be used in \(path) (\(errorMessage(errno))); correct the "
-                    + "permissions there, or have the sandbox allow the calls that message ports need, as flock(2) and "
-                    + "bind(2)"
+                    + "permissions there, or have the sandbox allow the calls that message ports need, such as "
+                    + "flock(2) and bind(2)"
             case .system(let errno, let path):
-                "the names of message ports cannot be used in \(path) (\(errorMessage(errno))); mend that, or set "
-                    + "XDG_RUNTIME_DIR to a directory of yours with mode 0700"
+                "the names of message ports cannot be used in \(path) (\(errorMessage(errno))); correct that, or set "
+                    + "XDG_RUNTIME_DIR to your own directory with mode 0700"
             case .forbidden(let call, let errno): KernelRefusal.message(call, errno)
             case .forked: "\(Fork.reason). \(Fork.remedy)"
             }
@@ -157,7 +157,7 @@ extension GRunLoop {
             case .transportError(EMSGSIZE):
                 "a message has at most 1,610,612,736 bytes and 16 descriptors; send several, or a descriptor of a file"
             case .transportError(EBADF): "a descriptor of the message is not open; keep it open until this returns"
-            case .transportError(EINVAL): "the reply mode cannot be run; give one mode, and not .common"
+            case .transportError(EINVAL): "the reply mode cannot be run; pass one mode, and not .common"
             case .transportError(let errno) where MessageFault.isShortage(errno):
                 "no descriptor or memory is left for the message (\(errorMessage(errno))); close some, raise the "
                     + "limit or wait longer"
@@ -166,9 +166,9 @@ extension GRunLoop {
             case .transportError(let errno):
                 "the message cannot be sent or received (\(errorMessage(errno)))"
             case .becameInvalid:
-                "the message port has become invalid, as its process has ended or has let go of this one; look it up "
-                    + "again"
-            case .unanswered: "who received the message let go of it without a reply"
+                "the message port has become invalid, because its process has ended or has closed the connection; look "
+                    + "the port up again"
+            case .unanswered: "the receiver released the message without a reply"
             case .cancelled: "the request was cancelled"
             case .loopEnded: "\(LoopEndedError())"
             }

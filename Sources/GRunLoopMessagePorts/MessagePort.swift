@@ -329,8 +329,8 @@ extension GRunLoop {
         private func logPause() {
             guard isFirst(.pause) else { return }
             Log.warning(
-                "message port \((name ?? "").debugDescription) does not read from a sender whose messages hold too "
-                    + "much memory or too many descriptors; release the messages, or take their descriptors")
+                "message port \((name ?? "").debugDescription) has stopped reading from a sender, whose messages "
+                    + "hold too much memory or too many descriptors; release the messages, or take their descriptors")
         }
 
         private func drop(_ connection: MessageConnection) {
@@ -383,8 +383,8 @@ extension GRunLoop {
             }
             guard isLast, isFirst(.crowd) else { return }
             Log.warning(
-                "message port \((name ?? "").debugDescription) serves \(Self.mostConnections) senders, and turns "
-                    + "others away until one of them goes; have each process keep one connection")
+                "message port \((name ?? "").debugDescription) has \(Self.mostConnections) senders, which is the "
+                    + "limit, and refuses others until one disconnects; keep one connection in each process")
         }
 
         /// The number of connections that the port has accepted and not closed.

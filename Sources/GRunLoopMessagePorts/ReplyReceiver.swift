@@ -108,7 +108,7 @@ final class ReplyReceiver: @unchecked Sendable {
         }
         for mode in modes {
             do throws(GRunLoop.SystemError) { try settle(mode) } catch {
-                Log.warning("a reply to a message is not waited for: \(error)")
+                Log.warning("cannot wait for the reply to a message: \(error)")
             }
         }
     }

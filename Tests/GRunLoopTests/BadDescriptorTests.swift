@@ -142,7 +142,7 @@ import Testing
             child.output == [
                 "at the limit: descriptor, timer", "once more: descriptor, timer", "afterwards: timer, descriptor",
             ])
-        #expect(child.errorCount(of: "no descriptor is left to watch timers and descriptors with") == 1)
+        #expect(child.errorCount(of: "no descriptor is left to watch timers and descriptors while") == 1)
         #expect(child.status == 0)
     }
 }

@@ -246,8 +246,8 @@ private actor Resident {
             ("on-thread-elsewhere", "the closure of this perform belongs to an actor"),
             ("fired-elsewhere", "was called where that actor is not"),
             ("in-virtual-time-elsewhere", "the closure of this Timer belongs to an actor"),
-            ("to-no-loop", "belongs to lives on no run loop"),
-            ("to-the-main-actor-elsewhere", "belongs to lives on no run loop"),
+            ("to-no-loop", "belongs to an actor that lives on no run loop"),
+            ("to-the-main-actor-elsewhere", "belongs to an actor that lives on no run loop"),
         ])
     func elsewhere(scenario: String, message: String) {
         let child = runChild("confined-\(scenario)")

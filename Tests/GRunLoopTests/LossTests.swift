@@ -8,10 +8,19 @@ import Testing
     @Test(
         "where we drive, the process ends and says why, once",
         arguments: [
-            ("closed-in-a-callout", "a descriptor of the run loop's own is gone (epoll_wait: Bad file descriptor)"),
-            ("closed-main-queue", "a descriptor of the run loop's own is gone (read: Bad file descriptor)"),
-            ("closed-without-descriptors", "with which a GMainContext of the run loop waits, is not open any more"),
-            ("poll-refused", "the kernel refuses to wait for events (poll: Invalid argument)"),
+            (
+                "closed-in-a-callout",
+                "code in this process has closed a descriptor of the run loop (epoll_wait: Bad file descriptor)"
+            ),
+            (
+                "closed-main-queue",
+                "code in this process has closed a descriptor of the run loop (read: Bad file descriptor)"
+            ),
+            (
+                "closed-without-descriptors",
+                "with which a GMainContext of the run loop waits, so each wait ends immediately"
+            ),
+            ("poll-refused", "the run loop cannot continue, because poll() has failed (Invalid argument)"),
         ])
     func whereWeDrive(scenario: String, message: String) async throws {
         let child = runChild(scenario)
@@ -24,7 +33,7 @@ import Testing
     func modesAtTheLimit() {
         let child = runChild("modes-under-a-host-at-the-limit")
         #expect(child.output == ["called in [\"other\"], the same descriptors", "called in [\"other\", \"default\"]"])
-        #expect(child.errorCount(of: "no descriptor is left to watch timers and descriptors with") == 1)
+        #expect(child.errorCount(of: "no descriptor is left to watch timers and descriptors while") == 1)
         #expect(child.status == 0, "\(child.errors)")
     }
 
@@ -38,8 +47,8 @@ import Testing
                 "closed: some, taken: true", "silent: true", "the host sleeps: true", "strangers untouched: true",
                 "a run of ours:",
             ])
-        #expect(child.errorCount(of: "The run loop's host does not serve it any more") == 1, "\(child.errors)")
-        #expect(child.errorCount(of: "The run loop cannot go on") == 1, "\(child.errors)")
+        #expect(child.errorCount(of: "The host no longer serves this run loop") == 1, "\(child.errors)")
+        #expect(child.errorCount(of: "The run loop cannot continue") == 1, "\(child.errors)")
         #expect(child.signal != nil && child.signal != 24)
     }
 }

@@ -161,7 +161,7 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
             let hog = try Hog(loop, packet)
             let messages = try capturingLog { try body(hog) }
             #expect(messages.messages.count == 1)
-            #expect(messages.messages.first?.contains("does not read from a sender") == true)
+            #expect(messages.messages.first?.contains("has stopped reading from a sender") == true)
             hog.port.invalidate()
         }
     }

@@ -123,8 +123,8 @@ import Testing
         guard output != ["too few descriptors"] else { return }
         #expect(
             output == [
-                "4096 let in: warning: message port \"org.example.crowded\" serves 4096 senders, and turns others "
-                    + "away until one of them goes; have each process keep one connection",
+                "4096 let in: warning: message port \"org.example.crowded\" has 4096 senders, which is the limit, "
+                    + "and refuses others until one disconnects; keep one connection in each process",
                 "one more: turned away", "when one has gone: let in, 0 messages",
             ])
     }

@@ -121,7 +121,9 @@ private struct Failure: Error, Equatable {
             _ = try GRunLoop.main.performAndWait(inModes: []) { 1 }
         }
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("GRunLoop.performAndWait: an empty list of modes would wait forever; name a mode"))
+        #expect(
+            text.contains(
+                "GRunLoop.performAndWait: with an empty list of modes the call would wait forever; name a mode"))
     }
 
     @Test(

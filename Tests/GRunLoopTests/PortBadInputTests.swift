@@ -380,7 +380,7 @@ private final class Meeting: Sendable {
             let other = Port { _ in }
             var (iterator, logged) = capturingLog { other.messages(on: loop).makeAsyncIterator() }
             #expect(await iterator.next() == nil)
-            #expect(logged.contains { $0.contains("the port has a receiver") } && other.isValid)
+            #expect(logged.contains { $0.contains("the port already has a receiver") } && other.isValid)
         }
     }
 }

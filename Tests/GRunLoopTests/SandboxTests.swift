@@ -49,10 +49,11 @@ import Testing
             scenario: "epoll_ctl-removed", output: ["timedOut"],
             errors: "\(forbids("epoll_ctl(2)")). The descriptors of mode"),
         Case(
-            scenario: "epoll_wait", errors: "\(forbids("epoll_wait(2)")). The run loop cannot go on", isAborted: true),
+            scenario: "epoll_wait", errors: "\(forbids("epoll_wait(2)")). The run loop cannot continue", isAborted: true
+        ),
         Case(
             scenario: "epoll_wait-host", output: ["the host goes on"],
-            errors: "\(forbids("epoll_wait(2)")). The run loop's host does not serve it any more"),
+            errors: "\(forbids("epoll_wait(2)")). The host no longer serves this run loop"),
         Case(
             scenario: "eventfd2", output: ["fired", "finished"],
             errors: "the main dispatch queue cannot be served by this run loop: \(forbids("eventfd2(2)"))"),
@@ -71,7 +72,8 @@ import Testing
             scenario: "memfd_create",
             output: [forbids("sendmsg(2), memfd_create(2), epoll_create1(2) or epoll_ctl(2)")]),
         Case(
-            scenario: "ppoll", errors: "\(forbids("poll(2) or ppoll(2)")). The run loop cannot go on", isAborted: true),
+            scenario: "ppoll", errors: "\(forbids("poll(2) or ppoll(2)")). The run loop cannot continue",
+            isAborted: true),
         Case(scenario: "pipe2", output: ["fired", "finished"]),
     ]
 }

@@ -78,7 +78,8 @@ final class HostModeTests: MainThreadTestCase {
             token.pop()
         }
         XCTAssertEqual(
-            twice.messages, ["critical: GRunLoop.PushedMode.pop: mode once is not pushed any more; pop it once"])
+            twice.messages,
+            ["critical: GRunLoop.PushedMode.pop: mode once was already popped; pop each pushed mode once"])
         let common = try capturingLog { try loop.push(ambientMode: .common).pop() }
         XCTAssertEqual(common.messages.count, 2, "\(common.messages)")
         XCTAssertTrue(common.messages[0].contains(".common stands for all common modes and cannot be current"))

@@ -19,7 +19,7 @@ private let ends: [(name: String, message: String, body: @Sendable () throws -> 
         "ends-data-before", "GRunLoop.MessageData: there is no byte at position -1 of 3",
         { say("\(GRunLoop.MessageData([1, 2, 3])[-1])") }
     ),
-    ("ends-perform", "GRunLoop.performAndWait: an empty list of modes", { try performNowhere() }),
+    ("ends-perform", "GRunLoop.performAndWait: with an empty list of modes", { try performNowhere() }),
     ("ends-join", "GRunLoop.Thread.join: a thread cannot wait for its own end", { try joinItself() }),
     ("ends-isolated", "GRunLoop.Executor \"Checked\": this is not the thread of", { checkIsolatedElsewhere() }),
     ("ends-iterator", "GRunLoop: two tasks await the next element of one iterator", { twoTasksOneIterator() }),
@@ -36,17 +36,18 @@ private let ends: [(name: String, message: String, body: @Sendable () throws -> 
         { try confinedScenarios["confined-fired-elsewhere"]?() }
     ),
     (
-        "ends-homeless", "GRunLoop: the actor that the closure of an item or a perform belongs to lives on no run loop",
+        "ends-homeless",
+        "GRunLoop: the closure of an item or a delayed call belongs to an actor that lives on no run loop",
         { try confinedScenarios["confined-to-no-loop"]?() }
     ),
     (
-        "ends-main-actor", "GRunLoop: an item or a perform with a closure of the main actor was made on a thread",
+        "ends-main-actor", "GRunLoop: libdispatch runs the main queue on another thread",
         { try makeAfterDispatchMain() }
     ),
     ("ends-keys", "GRunLoop: no key for thread-specific data is left", { loopWithoutKeys() }),
     ("ends-keys-thread", "GRunLoop: no key for thread-specific data is left", { try threadWithoutKeys() }),
-    ("ends-closed", "GRunLoop: a descriptor of the run loop's own is gone", { closedInACallout() }),
-    ("ends-poll", "GRunLoop: the kernel refuses to wait for events", { pollRefused() }),
+    ("ends-closed", "GRunLoop: code in this process has closed a descriptor of the run loop", { closedInACallout() }),
+    ("ends-poll", "GRunLoop: the run loop cannot continue, because poll() has failed", { pollRefused() }),
 ]
 
 let processEndScenarios: [String: @Sendable () throws -> Void] = Dictionary(

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The C functions that the Swift side calls: locks, the hub and its GSources, the
+// SPDX-License-Identifier: Apache-2.0
+// The C functions that the Swift side calls: locks, the hub and its GSources, the
 // poller, and libdispatch's entry points for a foreign run loop. Also system calls that Swift does not import.
 #ifndef CGRUN_H
 #define CGRUN_H

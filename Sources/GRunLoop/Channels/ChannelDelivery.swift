@@ -24,7 +24,7 @@ extension ChannelCore {
             return true
         }
         guard isFirst else {
-            Log.misuse(call, "ignored: the channel has a receiver, and keeps it; make a channel for each")
+            Log.misuse(call, "ignored: the channel already has a receiver; make a channel for each receiver")
             return false
         }
         guard loop.lock.withLock({ loop.waiters.add(self) }) else {
@@ -70,8 +70,8 @@ extension ChannelCore {
         guard home === loop else {
             return Log.misuse(
                 "add(Channel)",
-                "ignored: another loop receives from the channel, and no other can; make a channel for "
-                    + "each loop")
+                "ignored: another loop receives from the channel, and a channel has one receiver; make a channel "
+                    + "for each loop")
         }
         join(name, of: loop)
     }

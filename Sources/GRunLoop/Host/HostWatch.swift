@@ -111,11 +111,11 @@ extension GRunLoop {
         if case .forbidden = KernelRefusal(error) {
             Log.critical(
                 "\(KernelRefusal.message("\(call.rawValue)(2)", error)). Without it timers and descriptors are late "
-                    + "while a host drives. Said once")
+                    + "while a host drives the loop. Logged once")
         } else {
             Log.critical(
-                "GRunLoop: no descriptor is left to watch timers and descriptors with while a host drives; they wait "
-                    + "until one is. Close some descriptors or raise the limit. Said once")
+                "no descriptor is left to watch timers and descriptors while a host drives the loop; they wait until a "
+                    + "descriptor is free. Close some descriptors or raise the limit. Logged once")
         }
     }
 

@@ -238,10 +238,10 @@ final class ContextPoller {
     /// Ends the process, because poll() has failed for all descriptors.
     private func endForRefusedWait() -> Never {
         if case .forbidden = KernelRefusal(poller.error) {
-            Log.fatal("\(KernelRefusal.message("poll(2) or ppoll(2)", poller.error)). The run loop cannot go on")
+            Log.fatal("\(KernelRefusal.message("poll(2) or ppoll(2)", poller.error)). The run loop cannot continue")
         }
         Log.fatal(
-            "the kernel refuses to wait for events (poll: \(errorMessage(poller.error))), and the run loop cannot go "
-                + "on; raise the limit of descriptors, or free memory")
+            "the run loop cannot continue, because poll() has failed (\(errorMessage(poller.error))); raise the limit of "
+                + "descriptors, or free memory")
     }
 }

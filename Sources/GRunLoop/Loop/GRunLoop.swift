@@ -179,7 +179,7 @@ public final class GRunLoop: @unchecked Sendable {
         } else if OneCopy.other != nil {
             OneCopy.explain(call)
         } else if isMain, !saidDead.exchange(true, ordering: .relaxed) {
-            Log.misuse(call, "the main thread has ended, so its run loop never runs again. Said once")
+            Log.misuse(call, "the main thread has ended, so its run loop never runs again. Logged once")
         }
     }
 

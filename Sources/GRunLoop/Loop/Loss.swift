@@ -22,25 +22,25 @@ extension GRunLoop {
         wakeDescriptor = -1
         sleep.end()
         lock.unlock()
-        Log.critical("\(Self.loss(call, error)). The run loop's host does not serve it any more. Said once")
+        Log.critical("\(Self.loss(call, error)). The host no longer serves this run loop. Logged once")
         lock.lock()
     }
 
     static func endForLoss(_ call: String = "poll", _ error: Int32 = EBADF) -> Never {
-        Log.fatal("\(loss(call, error)). The run loop cannot go on")
+        Log.fatal("\(loss(call, error)). The run loop cannot continue")
     }
 
     /// Ends the process, because a descriptor of GLib is closed, or the descriptor of a source that does not notice it.
     static func endForClosedDescriptor(_ descriptor: Int32) -> Never {
         Log.fatal(
-            "descriptor \(descriptor), with which a GMainContext of the run loop waits, is not open any more: "
-                + "something in this process has closed it, and each wait ends at once")
+            "code in this process has closed descriptor \(descriptor), with which a GMainContext of the run loop waits, "
+                + "so each wait ends immediately")
     }
 
     private static func loss(_ call: String, _ error: Int32) -> String {
         if case .forbidden = KernelRefusal(error) { return KernelRefusal.message("\(call)(2)", error) }
         return
-            "a descriptor of the run loop's own is gone (\(call): \(errorMessage(error))): something in this process "
-            + "has closed it, as closefrom(3) does; close only what is yours"
+            "code in this process has closed a descriptor of the run loop (\(call): \(errorMessage(error))), for example "
+            + "by closefrom(3); close only your own descriptors"
     }
 }

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 The kinds of work that are ready in a mode. The wait, the deadline of a sleep, a
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of work that are ready in a mode. The wait, the deadline of a sleep, a
 // host's `prepare` and `check`, the scheduler and virtual time all ask these functions. A step by itself only checks
 // whether its own list is empty. Contexts are asked in Host/ContextStep.swift, because GLib may call the program for
 // that.

@@ -152,7 +152,8 @@ extension GRunLoop {
     private func explainCommon() {
         guard !Self.saidCommon.exchange(true, ordering: .relaxed) else { return }
         Log.misuse(
-            "run", ".common stands for all common modes and cannot be run; run one of them, as .default. Said once")
+            "run",
+            ".common stands for all common modes and cannot be run; run one of them, for example .default. Logged once")
     }
 
     private static let saidCommon = Atomic(false)

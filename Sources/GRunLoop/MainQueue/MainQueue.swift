@@ -71,7 +71,7 @@ enum MainQueue {
         guard !isOurs, !saidLost.exchange(true, ordering: .relaxed) else { return }
         Log.critical(
             "the main dispatch queue cannot be served by this run loop: \(lossInWords). DispatchQueue.main and "
-                + "@MainActor will not run here. Said once")
+                + "@MainActor will not run here. Logged once")
     }
 
     private static let hasLooked = Atomic(false)
@@ -100,13 +100,13 @@ enum MainQueue {
         }
         if cgrun_main_queue_owner_at_load() == cgrun_main_thread() {
             return
-                "dispatchMain() was called, which gives the main thread to libdispatch for good, or that thread is "
-                + "ending; run the main run loop instead"
+                "the main thread is ending, or dispatchMain() has given it to libdispatch permanently; run the main run "
+                + "loop instead of calling dispatchMain()"
         }
         return
-            "libdispatch was first loaded on a thread that is not the main one, which it has taken for the main thread "
-            + "(or dispatchMain() was called before this library was loaded); load libdispatch, or what links with it, "
-            + "on the main thread"
+            "libdispatch treats another thread as the main thread, because it was first loaded there, or because "
+            + "dispatchMain() was called before this library was loaded; load libdispatch, and libraries that link with "
+            + "it, on the main thread"
     }
 
     private static let hasLoggedStranding = Atomic(false)
@@ -120,16 +120,16 @@ enum MainQueue {
     static func explainStranded() {
         guard !hasLoggedStranding.exchange(true, ordering: .relaxed) else { return }
         Log.warning(
-            "the main dispatch queue has something to run, but the main run loop is being run inside one of its "
-                + "blocks, or inside a job of the main actor: until that returns, DispatchQueue.main and @MainActor "
-                + "stand still. \(remedyInWords). Said once")
+            "blocks wait in the main dispatch queue, because the main run loop runs inside one of its blocks, or inside "
+                + "a job of the main actor. Until this run returns, DispatchQueue.main and @MainActor run nothing. "
+                + "\(remedyInWords). Logged once")
     }
 
     private static var remedyInWords: String {
         cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_DRIVEN)
-            ? "Do not call g_application_run() or the like in an async main(), but give it to "
-                + "GRunLoop.driveAsyncMain(by:); run other nested loops by GRunLoop.asyncOnMain"
-            : "Run nested loops in callouts of the loop, as by GRunLoop.asyncOnMain"
+            ? "In an async main(), pass g_application_run() to GRunLoop.driveAsyncMain(by:). Start other nested loops "
+                + "with GRunLoop.asyncOnMain"
+            : "Start nested loops in callouts of the loop, for example with GRunLoop.asyncOnMain"
     }
 
     /// Whether the queue has asked to be drained. It may not have asked yet, although another thread has just enqueued

@@ -38,6 +38,8 @@ extension GRunLoop {
             pendingPasses.add(.work)
             return true
         }
-        if !isPopped { Log.misuse("PushedMode.pop", "mode \(token.mode) is not pushed any more; pop it once") }
+        if !isPopped {
+            Log.misuse("PushedMode.pop", "mode \(token.mode) was already popped; pop each pushed mode once")
+        }
     }
 }

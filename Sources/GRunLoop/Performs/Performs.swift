@@ -42,7 +42,9 @@ extension GRunLoop {
     public func performAndWait<Value: Sendable, Failure: Error>(
         inModes names: [Mode] = [.common], _ body: @escaping @Sendable () throws(Failure) -> Value
     ) throws -> Value {
-        if names.isEmpty { Log.fatal("performAndWait", "an empty list of modes would wait forever; name a mode") }
+        if names.isEmpty {
+            Log.fatal("performAndWait", "with an empty list of modes the call would wait forever; name a mode")
+        }
         if Fork.refuses("performAndWait") { throw LoopEndedError() }
         if isOfThisThread { return try body() }
         let box = ResultBox<Value, Failure>()

@@ -25,7 +25,7 @@ extension GRunLoop.Port {
             guard !Fork.refuses("Port.messages"), self.setTask({ mailbox.send($0) }) else {
                 if !Fork.isChild {
                     Log.misuse(
-                        "Port.messages", "ignored: the port has a receiver, and keeps it; make a port for each")
+                        "Port.messages", "ignored: the port already has a receiver; make a port for each receiver")
                 }
                 mailbox.close(.done)
                 return Messages.Iterator(mailbox)

@@ -21,14 +21,14 @@ enum SignalRefusal {
     private static func remedy(for signal: Int32) -> String {
         switch signal {
         case SIGCHLD:
-            "one tells of many children, and others in the process wait for theirs; use a ChildSource for each"
-        case SIGKILL, SIGSTOP: "no process can handle it; have them send SIGTERM or SIGTSTP"
+            "one signal can stand for many children, and other code waits for its own children; use a ChildSource for each"
+        case SIGKILL, SIGSTOP: "no process can handle it; have the sender use SIGTERM or SIGTSTP"
         case SIGABRT: "abort() ends the process once its handler has returned; end it in order with SIGTERM"
         case SIGTTIN, SIGTTOU:
-            "a read or write of the terminal in the background would be tried again for ever; ignore it with "
-                + "SIG_IGN, and the call fails with EIO or goes on"
+            "a read or write of the terminal in the background would be repeated forever; ignore the signal with "
+                + "SIG_IGN, so that a read fails with EIO and a write continues"
         case SIGTRAP: "GLib ends the process with it after a fatal message; let the process end, and debug it"
-        default: "what has failed would fail again once the handler has returned; let the process end, and debug it"
+        default: "the failed instruction would fail again when the handler returns; let the process end, and debug it"
         }
     }
 

@@ -80,7 +80,7 @@ extension GRunLoop {
         public func join() {
             guard !Fork.refuses("Thread.join") else { return }
             if loop.isOfThisThread {
-                Log.fatal("Thread.join", "a thread cannot wait for its own end; call stop() there")
+                Log.fatal("Thread.join", "a thread cannot wait for its own end; to end it from itself, call stop()")
             }
             let ended = Semaphore()
             body.whenEnded { ended.signal() }
