@@ -38,9 +38,9 @@ extension GRunLoop {
                 "too late: "
                     + (isDriven
                         ? "the main thread is being driven already. Call it once, before the first await of main()"
-                        : "main() has already suspended, and Swift's runtime has given the main thread to libdispatch, or "
-                            + "this call is on another thread. Call it on the main thread, before the first await of "
-                            + "main()"))
+                        : "main() has already suspended, and Swift's runtime has given the main thread to libdispatch, "
+                            + "or this call is on another thread. Call it on the main thread, before the first await "
+                            + "of main()"))
         }
         // Makes the main loop, so that a driver finds it in its context.
         _ = main

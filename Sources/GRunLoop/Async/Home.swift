@@ -18,14 +18,14 @@ extension Home {
             // Checked here, because the runtime's own check ends a release build without a message.
             if !MainQueue.isCurrent {
                 Log.fatal(
-                    "libdispatch runs the main queue on another thread, so an item or a delayed call with a closure of the "
-                        + "main actor cannot be made here. Make it in a block of the main queue")
+                    "libdispatch runs the main queue on another thread, so an item or a delayed call with a closure of "
+                        + "the main actor cannot be made here. Make it in a block of the main queue")
             }
             self = .mainActor
         } else {
             Log.fatal(
-                "the closure of an item or a delayed call belongs to an actor that lives on no run loop, so no loop may "
-                    + "call the closure. Give the actor a GRunLoop.Executor, or write a @Sendable closure")
+                "the closure of an item or a delayed call belongs to an actor that lives on no run loop, so no loop "
+                    + "may call the closure. Give the actor a GRunLoop.Executor, or write a @Sendable closure")
         }
     }
 

@@ -241,7 +241,7 @@ final class ContextPoller {
             Log.fatal("\(KernelRefusal.message("poll(2) or ppoll(2)", poller.error)). The run loop cannot continue")
         }
         Log.fatal(
-            "the run loop cannot continue, because poll() has failed (\(errorMessage(poller.error))); raise the limit of "
-                + "descriptors, or free memory")
+            "the run loop cannot continue, because poll() has failed (\(errorMessage(poller.error))); raise the limit "
+                + "of descriptors, or free memory")
     }
 }

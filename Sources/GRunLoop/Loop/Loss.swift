@@ -33,14 +33,14 @@ extension GRunLoop {
     /// Ends the process, because a descriptor of GLib is closed, or the descriptor of a source that does not notice it.
     static func endForClosedDescriptor(_ descriptor: Int32) -> Never {
         Log.fatal(
-            "code in this process has closed descriptor \(descriptor), with which a GMainContext of the run loop waits, "
-                + "so each wait ends immediately")
+            "code in this process has closed descriptor \(descriptor), with which a GMainContext of the run loop "
+                + "waits, so each wait ends immediately")
     }
 
     private static func loss(_ call: String, _ error: Int32) -> String {
         if case .forbidden = KernelRefusal(error) { return KernelRefusal.message("\(call)(2)", error) }
         return
-            "code in this process has closed a descriptor of the run loop (\(call): \(errorMessage(error))), for example "
-            + "by closefrom(3); close only your own descriptors"
+            "code in this process has closed a descriptor of the run loop (\(call): \(errorMessage(error))), for "
+            + "example by closefrom(3); close only your own descriptors"
     }
 }

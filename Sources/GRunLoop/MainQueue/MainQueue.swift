@@ -100,13 +100,13 @@ enum MainQueue {
         }
         if cgrun_main_queue_owner_at_load() == cgrun_main_thread() {
             return
-                "the main thread is ending, or dispatchMain() has given it to libdispatch permanently; run the main run "
-                + "loop instead of calling dispatchMain()"
+                "the main thread is ending, or dispatchMain() has given it to libdispatch permanently; run the main "
+                + "run loop instead of calling dispatchMain()"
         }
         return
             "libdispatch treats another thread as the main thread, because it was first loaded there, or because "
-            + "dispatchMain() was called before this library was loaded; load libdispatch, and libraries that link with "
-            + "it, on the main thread"
+            + "dispatchMain() was called before this library was loaded; load libdispatch, and libraries that link "
+            + "with it, on the main thread"
     }
 
     private static let hasLoggedStranding = Atomic(false)
@@ -120,9 +120,9 @@ enum MainQueue {
     static func explainStranded() {
         guard !hasLoggedStranding.exchange(true, ordering: .relaxed) else { return }
         Log.warning(
-            "blocks wait in the main dispatch queue, because the main run loop runs inside one of its blocks, or inside "
-                + "a job of the main actor. Until this run returns, DispatchQueue.main and @MainActor run nothing. "
-                + "\(remedyInWords). Logged once")
+            "blocks wait in the main dispatch queue, because the main run loop runs inside one of its blocks, or "
+                + "inside a job of the main actor. Until this run returns, DispatchQueue.main and @MainActor run "
+                + "nothing. \(remedyInWords). Logged once")
     }
 
     private static var remedyInWords: String {

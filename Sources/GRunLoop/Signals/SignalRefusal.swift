@@ -21,7 +21,8 @@ enum SignalRefusal {
     private static func remedy(for signal: Int32) -> String {
         switch signal {
         case SIGCHLD:
-            "one signal can stand for many children, and other code waits for its own children; use a ChildSource for each"
+            "one signal can stand for many children, and other code waits for its own children; use a ChildSource for "
+                + "each"
         case SIGKILL, SIGSTOP: "no process can handle it; have the sender use SIGTERM or SIGTSTP"
         case SIGABRT: "abort() ends the process once its handler has returned; end it in order with SIGTERM"
         case SIGTTIN, SIGTTOU:
