@@ -128,8 +128,8 @@ final class StallWatcher: @unchecked Sendable {
         cgrun_beat_nudge(beat)
     }
 
-    /// Counts a look, and returns whether the watcher is to end. A nudge from another thread ends the next wait if it
-    /// comes from here on.
+    /// Counts a look, and returns whether the watcher is to end. A nudge that another thread sends after this point
+    /// ends the next wait.
     private func isToEnd() -> Bool {
         nudges = cgrun_beat_nudges(beat)
         return lock.withLock {

@@ -30,8 +30,8 @@ extension GRunLoop {
     /// process. If the name ends in `.json`, the picture is written as ``Format/chromeJSON``. If the program starts a
     /// timeline of its own, this one ends, and its picture shows nothing that comes later.
     ///
-    /// The picture does not show who ends a sleep by a descriptor or from libdispatch. It does not show what GLib
-    /// dispatches one by one: under a host, everything that is not the loop's is shown as the host's.
+    /// The picture does not show who ends a sleep by a descriptor or from libdispatch. It does not show GLib's
+    /// dispatches individually: under a host, everything that is not the loop's is shown as the host's.
     ///
     /// Threads: any. There is no corresponding Core Foundation type; Apple's Instruments shows similar pictures.
     public final class Timeline: Sendable {

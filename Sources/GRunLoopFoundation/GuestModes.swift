@@ -17,9 +17,9 @@ extension Guest {
         case exhausted
     }
 
-    /// Returns the mode of this name, and makes our loop serve it if it does not yet. The mode's epoll is looked for
-    /// later, on the loop's thread, where no lock of Foundation is held. Nil for the common modes' name, without
-    /// memory, or once serving has ended. Any thread.
+    /// Returns the mode of this name. If our loop does not serve the mode yet, it begins to serve it. The mode's epoll
+    /// is looked for later, on the loop's thread, where no lock of Foundation is held. Nil for the common modes' name,
+    /// without memory, or once serving has ended. Any thread.
     @discardableResult func meet(_ name: GRunLoop.Mode) -> GuestMode? {
         if let mode = modes.withLock({ $0?[name] }) { return mode }
         guard name != .common, let new = GuestMode(name, serve: { [weak self] in self?.serve($0) }) else { return nil }

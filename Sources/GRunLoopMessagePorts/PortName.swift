@@ -151,7 +151,7 @@ final class PortClaim: @unchecked Sendable {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }
         hide()
         // Accept and close the waiting peers first, which removes their packets. Otherwise closing the listener would
-        // close the descriptors in these packets while fork() waits, and a sender chooses how long such a close takes.
+        // close the descriptors in these packets while fork() is blocked. A sender can make such a close slow.
         while accept() != nil {}
         // A child that is being spawned may have a copy of the socket, so closing the socket would not end it.
         cgrun_packet_shut(listener)

@@ -141,7 +141,7 @@ UNEXPECTED = {
     "no descriptor, thread or memory is left": "there are enough",
     "the kernel or a sandbox forbids": "nothing is forbidden",
     ": too late:": "Swift's",
-    "Swift's runtime offers no way": "Swift's",
+    "this Swift runtime cannot keep": "Swift's",
     ".common stands for all": "Swift's",
     "is not pushed any more": "Swift's",
 }

@@ -46,7 +46,7 @@ extension GRunLoop {
         _ = main
         MainActor.assumeIsolated { AsyncMain.driver = drive }
         if !cgrun_set_async_main_driver({ MainActor.assumeIsolated { AsyncMain.drive() } }) {
-            Log.misuse("driveAsyncMain", "Swift's runtime offers no way to keep the main thread of an async main here")
+            Log.misuse("driveAsyncMain", "this Swift runtime cannot keep the main thread for the loop in an async main")
         }
     }
 }

@@ -25,7 +25,7 @@ extension Home {
         } else {
             Log.fatal(
                 "the closure of an item or a delayed call belongs to an actor that lives on no run loop, so no loop "
-                    + "may call the closure. Give the actor a GRunLoop.Executor, or write a @Sendable closure")
+                    + "may call the closure. Give the actor a GRunLoop.Executor, or give the item a @Sendable closure")
         }
     }
 
@@ -52,8 +52,8 @@ extension Home {
     func requireHere() {
         guard mayCall else {
             Log.fatal(
-                "a closure that belongs to an actor was called where that actor is not: fire() such a timer on its "
-                    + "loop's thread, add such a queue to its loop only, or make it with a @Sendable closure")
+                "a closure that belongs to an actor was called where that actor is not: fire() the timer on its "
+                    + "loop's thread, add the queue to its own loop only, or use a @Sendable closure")
         }
         // If libdispatch runs the main queue on another thread, the main loop's thread is not the main actor's.
         if case .mainActor = self { MainActor.preconditionIsolated() }

@@ -39,7 +39,7 @@ extension GRunLoop {
         lock.unlock()
         defer { withExtendedLifetime(carried) {} }
         // The hub leaves its context before its descriptors are closed, because GLib must not poll a number that
-        // belongs to something else.
+        // another descriptor may have got meanwhile.
         former.close()
         for descriptor in descriptors { close(descriptor) }
     }

@@ -75,8 +75,8 @@ struct Sleep {
 
     @inline(never) private mutating func noteKicker() { kicker = Kicker() }
 
-    /// Returns the thread that has woken the sleep that is under way, or the last one. Nil if there is none, or if it
-    /// was returned before.
+    /// Returns the thread that has woken the present sleep, or the last sleep if there is none now. Nil if there is
+    /// none, or if it was returned before.
     mutating func takeKicker() -> Kicker? {
         defer { kicker = nil }
         return isKicked ? kicker : nil
@@ -201,8 +201,8 @@ final class ContextPoller {
         polled = .allocate(capacity: 2 * count)
     }
 
-    /// A descriptor that is not open and has ended each poll for a while, so that waiting is impossible; nil if there
-    /// is none. Ask for it after a poll that found nothing: see poller.c.
+    /// A closed descriptor that keeps every poll from waiting; nil if there is none. Ask for it after a poll that found
+    /// nothing: see poller.c.
     var stuckDescriptor: Int32? {
         let descriptor = cgrun_poller_stuck_descriptor(&poller)
         return descriptor < 0 ? nil : descriptor

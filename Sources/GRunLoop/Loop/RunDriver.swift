@@ -143,7 +143,7 @@ extension GRunLoop {
         }
         Log.misuse(
             "run",
-            "no descriptor is left to sleep with, so mode \(name) is not run; close some descriptors or raise "
+            "the loop needs a descriptor to sleep, and none is left, so mode \(name) is not run; close some or raise "
                 + "the limit, and run it again")
     }
 

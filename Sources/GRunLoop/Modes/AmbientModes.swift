@@ -45,7 +45,7 @@ extension GRunLoop {
     /// the host.
     ///
     /// - Returns: what `body` returns.
-    /// - Throws: what `body` throws, and what ``push(ambientMode:)`` throws; then `body` was not called.
+    /// - Throws: what `body` throws. Also what ``push(ambientMode:)`` throws; in that case `body` was not called.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message.
     public func withAmbientMode<Result, Failure: Error>(

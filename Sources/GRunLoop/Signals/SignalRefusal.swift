@@ -8,13 +8,13 @@ enum SignalRefusal {
     static func refused(_ signal: Int32) -> String {
         isRefused(signal)
             ? "\(name(of: signal)) is not for a run loop: \(remedy(for: signal))"
-            : "no signal that a program can handle has the number \(signal); take SIGHUP, SIGINT, SIGTERM and so on, "
+            : "no signal that a program can handle has the number \(signal); use SIGHUP, SIGINT, SIGTERM and so on, "
                 + "or one from SIGRTMIN to SIGRTMAX"
     }
 
     static func handled(_ signal: Int32) -> String {
-        "somebody in this process handles \(name(of: signal)) already; take it over with replacing, which gives it "
-            + "back afterwards, or leave it to them"
+        "other code in this process already handles \(name(of: signal)); pass replacing: true to take the signal "
+            + "over until the last source ends, or leave the signal alone"
     }
 
     /// The advice for a program that wants to listen to a refused signal.

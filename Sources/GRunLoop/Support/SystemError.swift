@@ -43,8 +43,8 @@ extension GRunLoop {
                 "descriptor \(descriptor) is not open; add a source while its descriptor is open, and remove the "
                     + "source before closing it"
             case .notPollable(let descriptor):
-                "descriptor \(descriptor) cannot be waited for: it is a regular file, a directory or a device as "
-                    + "/dev/null, always ready; read it directly or from a version-0 source"
+                "descriptor \(descriptor) cannot be waited for: it is a regular file, a directory or a device such as "
+                    + "/dev/null, which is always ready; read it directly or from a version-0 source"
             case .signalRefused(let signal): SignalRefusal.refused(signal)
             case .signalHandled(let signal): SignalRefusal.handled(signal)
             case .notAChild(let pid):
@@ -59,7 +59,7 @@ extension GRunLoop {
                 "no descriptor, thread or memory is left (\(errorMessage(errno))); close descriptors or raise the "
                     + "limit, and try again"
             case .forbidden(let call, let errno) where ["pidfd_open(2)", "waitid(2)"].contains(call):
-                KernelRefusal.message(call, errno) + ", which takes Linux 5.4, or use g_child_watch_add()"
+                KernelRefusal.message(call, errno) + ", which needs Linux 5.4; otherwise use g_child_watch_add()"
             case .forbidden(let call, let errno): KernelRefusal.message(call, errno)
             case .failed(let call, let errno, nil): "\(call) has failed (\(errorMessage(errno)))"
             case .failed(_, let errno, let path?):

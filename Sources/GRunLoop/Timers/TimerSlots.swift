@@ -18,8 +18,8 @@ struct TimerSlots: ~Copyable {
         let use: UInt32
     }
 
-    /// The first slot of the closures. Every slot fits in an `Int32`, because a timer stores its slot in one and keeps
-    /// the slot of the closure that it replaces.
+    /// The first slot of the closures. Every slot fits in an `Int32`, because a timer stores its slot in an `Int32`. A
+    /// timer that replaces a closure keeps the closure's slot.
     private static let firstBody = 1 << 30
     static let greatestUse = BodyTable.greatestUse
 

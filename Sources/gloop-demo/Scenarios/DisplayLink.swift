@@ -122,7 +122,8 @@ private final class FrameSource: Sendable {
         loop.contains(timer, forMode: mode) ? "yes" : "no"
     }
 
-    /// Whether the link is paused. A paused link stays in its modes, and then goes on with the next date of its grid.
+    /// Whether the link is paused. A paused link stays in its modes. When it is resumed, it continues with the next
+    /// date of its grid.
     var isPaused: Bool {
         get { timer.fireDate == GRunLoop.distantFuture }
         set { timer.fireDate = newValue ? GRunLoop.distantFuture : nextDate }

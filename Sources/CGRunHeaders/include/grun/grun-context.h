@@ -27,8 +27,8 @@ G_BEGIN_DECLS
  * g_main_context_default() and g_main_context_get_thread_default().
  *
  * Returns: (transfer none) (nullable): the context, which belongs to the loop; %NULL until it is fixed, while the loop
- *   is detached, and after the thread's end. Use it on another thread only while something keeps the loop's thread from
- *   ending; grun_loop_copy_contexts() takes references
+ *   is detached, and after the thread's end. On another thread, use it only while something keeps the loop's thread
+ *   from ending. Otherwise call grun_loop_copy_contexts(), which takes references
  */
 GRUN_AVAILABLE_IN_1_0
 GMainContext *grun_loop_get_home_context (GRunLoop *loop);

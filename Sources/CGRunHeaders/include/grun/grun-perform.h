@@ -160,7 +160,7 @@ guint64 grun_loop_perform_after (GRunLoop *loop,
  * @loop: the current thread's loop
  * @id: the number that grun_loop_perform_after() has returned; 0 and unknown numbers are ignored
  *
- * Cancels a call of grun_loop_perform_after() that was not made yet, and calls its `notify`.
+ * Cancels a function that grun_loop_perform_after() has scheduled and the loop has not called yet. Calls its `notify`.
  *
  * Threads: the loop's own; a call from another thread is a g_critical(). The corresponding GLib function is
  * g_source_remove().

@@ -187,8 +187,8 @@ gdouble grun_timer_get_tolerance (GRunTimer *timer);
 /**
  * grun_timer_set_tolerance:
  * @timer: a timer
- * @seconds: the time by which the timer may fire later than its date, in seconds, so that several wake-ups become one;
- *   negative means none, and a repeating timer takes at most half its interval
+ * @seconds: how many seconds after its date the timer may fire; a negative number means 0; a repeating timer uses at
+ *   most half its interval
  *
  * Sets how much later than its date the timer may fire. With a tolerance, the loop can handle several timers in one
  * wake-up. The tolerance of a new timer is 0.
