@@ -83,8 +83,8 @@ GRunChannel *grun_channel_new (gint64 capacity,
 /**
  * grun_channel_new_for_values:
  * @capacity: the number of values that may wait; zero or less means one, %G_MAXINT64 means no limit
- * @undelivered: (nullable) (scope notified) (closure user_data) (destroy notify): a function that is called with each
- *   value that was accepted and not delivered when the channel ends; with %NULL such values are freed
+ * @undelivered: (nullable) (scope notified) (closure user_data) (destroy notify): a function that is called, when the
+ *   channel ends, with each accepted value that was not delivered; if it is %NULL, these values are freed
  * @user_data: (nullable): the data to pass to @undelivered
  * @notify: (nullable): a function that is called with @user_data when the channel is freed: its last reference was
  *   released, and its messages were delivered

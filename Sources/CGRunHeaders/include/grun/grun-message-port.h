@@ -53,7 +53,7 @@ typedef GBytes *(*GRunMessageReplyingFunc) (GRunMessagePort *port,
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call with each message
  * @user_data: (nullable): the data to pass to @func
  * @notify: (nullable): a function that is called with @user_data when the port is invalidated or freed, or cannot be
- *   made; not while @func runs
+ *   made; it is never called while @func runs
  * @error: the return location for an error of the domain %GRUN_ERROR, or %NULL
  *
  * Makes a port that receives messages under a name. @func replies by calling grun_message_reply().

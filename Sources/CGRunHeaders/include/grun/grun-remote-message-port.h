@@ -30,8 +30,8 @@ GType grun_remote_message_port_get_type (void) G_GNUC_CONST;
  * Returns: (transfer full) (nullable): the port. If an earlier look-up returned a port that is still valid and
  *   referenced, this call returns that port. %NULL with %GRUN_ERROR_NOT_FOUND, %GRUN_ERROR_INVALID_NAME,
  *   %GRUN_ERROR_NO_RUNTIME_DIRECTORY, %GRUN_ERROR_UNSAFE_DIRECTORY, %GRUN_ERROR_NOT_PERMITTED,
- *   %GRUN_ERROR_UNKNOWN_USERS, %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM or %GRUN_ERROR_NOT_SUPPORTED; the last one
- *   in a forked child, or if a sandbox forbids a system call.
+ *   %GRUN_ERROR_UNKNOWN_USERS, %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM or %GRUN_ERROR_NOT_SUPPORTED. The last
+ *   error is that of a forked child, or of a sandbox that forbids a system call.
  */
 GRUN_AVAILABLE_IN_1_0
 GRunRemoteMessagePort *grun_remote_message_port_look_up (const char *name,
