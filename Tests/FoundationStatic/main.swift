@@ -15,6 +15,6 @@ do {
     _ = try GRunLoop.main.serve(RunLoop.main)
     print("served")
 } catch {
-    let reason = "\(error)".contains("cannot be seen") ? "not seen" : "\(error)"
+    let reason = "\(error)".contains("cannot be intercepted") ? "not seen" : "\(error)"
     print("\(reason), descriptors as before: \(descriptors() == before)")
 }

@@ -143,7 +143,7 @@ UNEXPECTED = {
     ": too late:": "Swift's",
     "this Swift runtime cannot keep": "Swift's",
     ".common stands for all": "Swift's",
-    "is not pushed any more": "Swift's",
+    "was already popped": "Swift's",
 }
 # Sections of the document whose messages end the process.
 FATAL = "## What ends the process"
