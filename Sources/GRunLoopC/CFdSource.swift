@@ -86,8 +86,7 @@ public func grun_loop_add_fd_source(
     _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
 ) -> gboolean {
     Call.of(loop, { $0.error(error) ? $0.fdSource(source) : nil }, mode, otherwise: false) { loop, source, mode in
-        succeeds(error) { () throws(GRunLoop.SystemError) in try loop.add(source, forMode: mode) }
-            && loop.contains(source, forMode: mode)
+        adds(source, to: loop, mode, error)
     }.gboolean
 }
 

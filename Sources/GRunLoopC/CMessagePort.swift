@@ -167,8 +167,7 @@ public func grun_loop_add_message_port(
     _ error: UnsafeMutablePointer<UnsafeMutablePointer<GError>?>?
 ) -> gboolean {
     Call.of(loop, { $0.error(error) ? $0.messagePort(port) : nil }, mode, otherwise: false) { loop, port, mode in
-        succeeds(error) { () throws(GRunLoop.SystemError) in try loop.add(port, forMode: mode) }
-            && loop.contains(port, forMode: mode)
+        adds(port, to: loop, mode, error)
     }.gboolean
 }
 

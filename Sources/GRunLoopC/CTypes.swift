@@ -115,6 +115,15 @@ func succeeds(_ place: ErrorPlace?, _ body: () throws(GRunLoop.SystemError) -> V
     }
 }
 
+/// Implements the functions `grun_loop_add_...` of items whose adding can fail. Returns whether the item is in the
+/// mode: false without an error if the call was refused, the item is invalid, or the loop has ended.
+func adds<Item: GRunLoop.Item>(
+    _ item: Item, to loop: GRunLoop, _ mode: GRunLoop.Mode, _ place: ErrorPlace?
+) -> Bool where Item.AddError == GRunLoop.SystemError {
+    succeeds(place) { () throws(GRunLoop.SystemError) in try loop.add(item, forMode: mode) }
+        && loop.contains(item, forMode: mode)
+}
+
 // MARK: Version
 
 @c @implementation

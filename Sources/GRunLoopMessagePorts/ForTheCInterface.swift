@@ -68,6 +68,6 @@ extension GRunLoop.RemoteMessagePort {
     /// Cancels a request of `startRequest`, which ends with ``GRunLoop/MessageRequestError/cancelled``. Returns whether
     /// the request was under way. Any thread.
     package func cancelRequest(_ number: UInt32) -> Bool {
-        !Fork.refuses("RemoteMessagePort.cancelRequest") && giveUp(conversation: number, .cancelled)
+        !Fork.refuses("RemoteMessagePort.cancelRequest") && underWay(number).map(cancel) == true
     }
 }

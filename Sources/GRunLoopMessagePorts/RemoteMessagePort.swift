@@ -260,15 +260,20 @@ extension GRunLoop {
             }
         }
 
-        /// Cancels the exchange with the number of a conversation. Returns whether that exchange was under way.
-        func giveUp(conversation: UInt32, _ error: MessageRequestError) -> Bool {
-            let exchange = lock.withLock { () -> MessageExchange? in
-                let exchange = state.exchanges.underWay(conversation)
-                if let exchange { state.exchanges.give(up: exchange, error) }
-                return exchange
+        /// The exchange with the number of a conversation. Nil if it is done, because its number may be used again.
+        func underWay(_ conversation: UInt32) -> MessageExchange? {
+            lock.withLock { state.exchanges.underWay(conversation) }
+        }
+
+        /// Cancels an exchange for its caller. Returns false if the exchange is already done.
+        func cancel(_ exchange: MessageExchange) -> Bool {
+            let isCancelled = lock.withLock { () -> Bool in
+                if case .done = exchange.stage { return false }
+                state.exchanges.give(up: exchange, .cancelled)
+                return true
             }
-            exchange?.progress()
-            return exchange != nil
+            if isCancelled { exchange.progress() }
+            return isCancelled
         }
 
         /// Sends the queued messages, as far as there is room. Any thread.
@@ -373,7 +378,7 @@ extension GRunLoop {
             case .unanswered: outcome = .failure(.unanswered)
             case .reply:
                 // The memory of a reply that nobody waits for is not mapped.
-                if packet.isInMemory, !isUnderWay(packet.conversation) { return .late }
+                if packet.isInMemory, underWay(packet.conversation) == nil { return .late }
                 switch packet.open() {
                 case .data(let data): outcome = .success(Reply(data, packet.descriptors))
                 case .unsound: return .unsound
@@ -382,10 +387,6 @@ extension GRunLoop {
             }
             let exchange = lock.withLock { state.exchanges.reply(packet.conversation, outcome) }
             return exchange.map { .exchange($0) } ?? .late
-        }
-
-        private func isUnderWay(_ conversation: UInt32) -> Bool {
-            lock.withLock { state.exchanges.underWay(conversation) } != nil
         }
 
         /// Receives the replies that the other side sent before it went, and then invalidates the port.

@@ -86,8 +86,7 @@ final class ReplyReceiver: @unchecked Sendable {
 
     func end(in mode: GRunLoop.Mode) {
         lock.withLock { state.count(-1, in: mode) }
-        // Only joining a mode can fail. The call of `begin(in:)` that needs the mode reports that failure.
-        try? settle(mode)
+        settleOrLog(mode)
     }
 
     func noteConnected() { changeState { $0.isConnected = true } }
@@ -106,18 +105,22 @@ final class ReplyReceiver: @unchecked Sendable {
             change(&state)
             return state.watched == former ? [] : state.waits.map(\.mode)
         }
-        for mode in modes {
-            do throws(GRunLoop.SystemError) { try settle(mode) } catch {
-                Log.warning("cannot wait for the reply to a message: \(error)")
-            }
+        for mode in modes { settleOrLog(mode) }
+    }
+
+    /// Makes the source and the timer join or leave a mode. Only joining can fail, and then a wait in this mode, or in
+    /// another one that is joined again, does not end before its timeout.
+    private func settleOrLog(_ mode: GRunLoop.Mode) {
+        do throws(GRunLoop.SystemError) { try settle(mode) } catch {
+            Log.warning("cannot wait for the reply to a message: \(error)")
         }
     }
 
     /// Makes the source and the timer join or leave a mode, as the waits in the mode require. Another thread may change
     /// the waits meanwhile, so this repeats until both agree.
     ///
-    /// Leaving the common modes also leaves each of them, and leaving one of them also leaves it as a common mode. So
-    /// the modes of the other waits are joined again.
+    /// A mode can be watched by its own name and as one of the common modes. The source and the timer leave it by
+    /// either name, also if a wait under the other name goes on. So they join the modes of the other waits again.
     private func settle(_ mode: GRunLoop.Mode) throws(GRunLoop.SystemError) {
         guard let source else { return }
         while true {
@@ -190,7 +193,7 @@ final class MessageNews: @unchecked Sendable {
     /// Cancels the exchange for which the thread waits. Returns false if it is done.
     func cancel() -> Bool {
         guard let exchange, let port = reader.port else { return false }
-        return port.giveUp(conversation: exchange.conversation, .cancelled)
+        return port.cancel(exchange)
     }
 
     func end() {

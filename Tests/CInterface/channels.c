@@ -194,7 +194,7 @@ static void check_values(void)
     g_assert_cmpstr(came->str, ==, "gchararray one, pointer 2, ");
     g_assert_cmpuint(count.calls, ==, 2);
 
-    // What is not delivered is a value as well.
+    // Messages that are not delivered are values as well.
     send_text(channel, "four");
     send_number(channel, 5);
     grun_channel_invalidate(channel);

@@ -296,6 +296,10 @@ static void use_result(Call *call)
     }
 }
 
+// These fail without an error where they do nothing: for an invalid item, or on a loop that has ended.
+static const char *const silent_functions[] = {"grun_loop_add_fd_source", "grun_loop_add_signal_source",
+    "grun_loop_add_child_source", "grun_loop_add_message_port", "grun_loop_push_ambient_mode", NULL};
+
 // An error says why a function has failed, and is there only then; misuse is a critical instead.
 static void judge_error(Call *call)
 {
@@ -305,10 +309,7 @@ static void judge_error(Call *call)
             continue;
         bool has_failed = call->result.i == 0;
         gpointer place = call->values[index].p;
-        // These fail without an error where they do nothing: for an invalid item, or on a loop that has ended.
-        bool is_silent = has_failed && call->error == NULL &&
-            (g_str_has_prefix(function->name, "grun_loop_add_") ||
-                g_str_equal(function->name, "grun_loop_push_ambient_mode"));
+        bool is_silent = has_failed && call->error == NULL && g_strv_contains(silent_functions, function->name);
         if (place != NULL && call->criticals == 0 && has_failed != (call->error != NULL) && !is_silent)
             fuzz_fail("%s has %s, and there is %s error: %s", function->name, has_failed ? "failed" : "not failed",
                 call->error != NULL ? "an" : "no", call->error != NULL ? call->error->message : "");

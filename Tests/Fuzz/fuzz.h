@@ -101,7 +101,7 @@ typedef struct {
 extern const Function fuzz_functions[];
 extern const unsigned fuzz_function_count;
 
-// What the log may say, from docs/c/messages.md: an ellipsis stands for anything.
+// The texts that the log may have, from docs/c/messages.md. An ellipsis stands for anything.
 typedef struct {
     const char *pattern;
     bool is_expected;  // else documented, but nothing here causes it
@@ -270,7 +270,7 @@ typedef struct Parcel Parcel;
 Parcel *messages_new(void);
 /// The same as a value that can be sent.
 GValue *messages_new_value(void);
-/// What has become of a message, or of a value.
+/// Notes whether a channel has accepted a message or a value.
 void messages_settle(gconstpointer message, bool is_accepted);
 void messages_take(gpointer message);
 void messages_take_value(const GValue *value);

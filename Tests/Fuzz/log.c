@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written to GLib's log: nothing but what docs/c/messages.md has. Whoever writes there calls what the program
-// has set, this, which calls the library in turn.
+// The messages in GLib's log: docs/c/messages.md has each of them. A writer of the log calls the handler here, which
+// the program has set, and the handler calls the library in turn.
 #include "fuzz.h"
 
 #include <string.h>

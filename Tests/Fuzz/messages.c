@@ -36,7 +36,7 @@ GValue *messages_new_value(void)
     return &parcel->value;
 }
 
-// What points into a parcel, which is a message, or its value.
+// The parcel that a pointer points into: a message is a parcel, and a value is a part of one. NULL for other pointers.
 static Parcel *parcel_of(gconstpointer message)
 {
     gsize offset = (gsize)((const char *)message - (const char *)parcels);
