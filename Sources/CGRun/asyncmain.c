@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main thread of a program whose main is async. When the async main first suspends, Swift's runtime calls a hook.
-// Without a hook, the runtime gives the thread to libdispatch for good. Our hook is set when the library is loaded. It
-// records what has happened and, if asked, calls a driver first.
+// The main thread of a program whose main is async. When that main first suspends, Swift's runtime calls a hook.
+// Without a hook, the runtime gives the main thread to libdispatch permanently. Our hook is set when the library is
+// loaded. It calls the driver, if there is one, and records the state of the main thread.
 
 #include "cgrun.h"
 
@@ -12,20 +12,20 @@ typedef __attribute__((swiftcall)) void (*drain_hook)(drain_function original, d
 
 extern drain_hook swift_task_asyncMainDrainQueue_hook __attribute__((weak));
 
-// The hooks of other libraries: one that was there when this library was loaded, and one that came later.
+// The hooks of other libraries: the hook that was set when this library was loaded, and one that was set later.
 static drain_hook earlier_hook, later_hook;
 static _Atomic(void (*)(void)) driver;
 static _Atomic(void (*)(void)) left;
 int cgrun_async_main;
 static uint32_t owner_at_load;
-/// The two functions that the runtime has passed to the first hook. Set on the main thread.
+/// The two functions that the runtime passes to a hook. Set on the main thread.
 static drain_function original, compatibility;
 
 static void enter(int state) { __atomic_store_n(&cgrun_async_main, state, __ATOMIC_SEQ_CST); }
 
 static __attribute__((swiftcall)) void drive(void)
 {
-    // A hook may call this function, or the hook that was there before it, more than once.
+    // A hook of another library may call this function, or drain(), more than once.
     static bool has_driven;
     if (has_driven) {
         original();
@@ -48,9 +48,9 @@ static __attribute__((swiftcall)) void drive(void)
         original();
 }
 
-// A later hook goes first. It usually calls the hook that was there before it, which is this one, or the function that
-// it is passed, which is drive(). If it returns without either, the main thread is driven after it. A hook that keeps
-// the main thread to itself keeps it from this library, too.
+// Our hook. It calls a later hook first. That hook usually calls the hook that it has replaced, which is drain(), or
+// the function that it gets, which is drive(). If it returns without either, drain() calls drive(). If it never
+// returns, this library does not get the main thread.
 static __attribute__((swiftcall)) void drain(drain_function passed, drain_function passed_compatibility)
 {
     bool is_first = original == NULL;
@@ -76,8 +76,9 @@ bool cgrun_set_async_main_driver(void (*call)(void))
 {
     if (&swift_task_asyncMainDrainQueue_hook == NULL)
         return false;
-    // Another library may have set a hook since this one was loaded, which need not call ours. A hook that is set after
-    // a second call is not called any more.
+    // Another library may have set a hook since this library was loaded, and its hook need not call ours. So set ours
+    // again; drain() calls the other hook. Only the first such hook is kept: a second one, found in a later call of
+    // this function, is never called.
     drain_hook current = swift_task_asyncMainDrainQueue_hook;
     if (current != drain && later_hook == NULL)
         later_hook = current;
@@ -88,8 +89,8 @@ bool cgrun_set_async_main_driver(void (*call)(void))
 
 int cgrun_watch_async_main(void (*tell)(void))
 {
-    // First `tell` is stored, and then the state is read: either this thread sees that the main thread has left, or the
-    // main thread sees `tell`.
+    // Store `tell` before the state is read. So either this thread sees that the main thread has left, or the main
+    // thread sees `tell`.
     atomic_store(&left, tell);
     return cgrun_async_main_state();
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A carrier makes a host, which iterates the home context, sleep for a further context as well. The carrier watches
-// what the further context watches, and dispatches the hub when the further context is ready. The loop then dispatches
-// the further context, as one of the loop's own items.
+// A carrier lets a host, which iterates only the home context, wake for a further context as well. It watches the
+// descriptors of the further context, and dispatches the hub when that context is ready. The loop then dispatches the
+// further context, as one of the loop's own items.
 //
-// Implementation notes. Each look at the further context is complete, from prepare to check. If the context stayed
-// prepared during the host's poll, its check would be missing whenever GLib leaves out the carrier's check. A source
-// that holds a lock from prepare to check, as GDK's source does, would then deadlock. The descriptors of the further
-// context are poll records of the carrier, by number. An epoll would silently lose a descriptor that is closed and
-// opened again.
+// The further context is always prepared, polled and checked in one step. If it stayed prepared during the host's poll,
+// it would not be checked when GLib leaves out the carrier's check. A source that holds a lock from prepare to check,
+// as GDK's source does, would then deadlock.
+//
+// The carrier has a poll record for each descriptor of the further context, because an epoll would silently lose a
+// descriptor that is closed and opened again.
 
 #include "hub.h"
 #include "perturbed.h"
@@ -21,8 +22,7 @@ typedef struct {
     bool is_owner;
     GPollFD *records;
     gint count;
-    /// When the context's first timeout is due, in microseconds of g_get_monotonic_time()'s clock; -1 without a
-    /// timeout.
+    /// When the context's timeout is due, on the clock of g_get_monotonic_time(); -1 if it has no timeout.
     gint64 deadline;
 } Carrier;
 
@@ -34,8 +34,8 @@ static void remove_records(Carrier *carrier)
     carrier->count = 0;
 }
 
-/// Makes the host's poll watch the descriptors in `found`. GLib hears only of changes, because adding or removing a
-/// record costs a write, and makes GLib leave out the host's next check.
+/// Makes the host's poll watch the descriptors in `found`. Passes only changes to GLib: adding or removing a record
+/// costs a write, and makes GLib leave out the host's next check.
 static void watch(Carrier *carrier, const GPollFD *found, gint count)
 {
     bool is_same = count == carrier->count;
@@ -71,8 +71,8 @@ static gboolean carrier_prepare(GSource *source, gint *timeout)
     Carrier *carrier = (Carrier *)source;
     *timeout = -1;
     carrier->deadline = -1;
-    // Another thread may own the context. Each iteration tries to acquire it, because GLib does not report when it is
-    // released.
+    // Another thread may own the context. GLib does not report the release of a context, so each iteration tries to
+    // acquire it.
     if (cgrun_hub_steps_back(carrier->hub) ||
         !(carrier->is_owner || (carrier->is_owner = g_main_context_acquire(carrier->polled.context)))) {
         watch_nothing(carrier);
@@ -80,7 +80,7 @@ static gboolean carrier_prepare(GSource *source, gint *timeout)
     }
     if (PERTURBS(CGRUN_SITE_ACQUIRE)) {
         watch_nothing(carrier);
-        // The host looks again instead of sleeping.
+        // Makes the host iterate again instead of sleeping.
         *timeout = 0;
         return FALSE;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Child processes, with a descriptor (pidfd) for each of them. There is no handler for SIGCHLD, and children of other
-// code are not touched.
+// Waits for child processes, by a descriptor (pidfd) for each of them. There is no handler for SIGCHLD, so the library
+// does not touch the children of other code.
 
 #define _GNU_SOURCE
 
@@ -20,7 +20,7 @@ enum { BY_DESCRIPTOR = 3 }; // P_PIDFD
 
 int cgrun_child_open(pid_t pid)
 {
-    // The descriptor is always close-on-exec.
+    // Every pidfd is close-on-exec.
     return syscall(SYS_pidfd_open, pid, 0);
 }
 
@@ -31,8 +31,7 @@ static int wait_status(const siginfo_t *info)
     return info->si_status | (info->si_code == CLD_DUMPED ? WCOREFLAG : 0);
 }
 
-// Not libc's waitid(), which is a cancellation point: if pthread_cancel() ended the thread there, the status would be
-// lost.
+// libc's waitid() is a cancellation point: if pthread_cancel() ended the thread there, the status would be lost.
 int cgrun_child_wait(int child, bool reaps, int *status)
 {
     siginfo_t info = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libdispatch's entry points for a foreign run loop. They are weak symbols: if libdispatch lacks them, that is
-// reported, and the library still loads.
+// libdispatch's entry points for a foreign run loop. They are weak symbols, so the library loads even if libdispatch
+// lacks them. It then reports that they are missing.
 //
 // This file also wraps the other functions of libdispatch that the library needs. It uses libdispatch's C interface,
 // because Swift's module Dispatch would load three more libraries into each process.
@@ -14,7 +14,7 @@
 extern int _dispatch_get_main_queue_handle_4CF(void) __attribute__((weak));
 extern void _dispatch_main_queue_callback_4CF(void *message) __attribute__((weak));
 
-// The declarations of <dispatch/dispatch.h>, which not every compiler finds.
+// Copied from <dispatch/dispatch.h>, which not every compiler finds.
 typedef void *queue;
 typedef void (*function)(void *context);
 extern queue dispatch_get_global_queue(intptr_t identifier, uintptr_t flags);
@@ -46,12 +46,12 @@ bool cgrun_has_known_words(const char *queue, const char *label)
     return number == 1 && found == label;
 }
 
-// Finds the two words that we read in the main queue. Both are private. The two words behind them never change, so they
-// show whether this libdispatch has the words where we expect them. If not, each look asks the kernel, and the queue
-// counts as the main thread's. Then dispatchMain() is not noticed.
+// Finds the two private words of the main queue that we read: the last block and the state. The two words behind them
+// never change, so they show whether the offsets are right for this libdispatch. If not, the kernel is asked whether a
+// block waits, and the queue counts as bound to the main thread. Then a call of dispatchMain() is not noticed.
 //
-// This is a constructor, so that each pass of the main loop reads plain variables. A constant in Swift would first
-// check whether it was initialised. Other constructors read the words, so this one comes first.
+// A constructor, so that each pass of the main loop reads plain variables: a constant in Swift would first check
+// whether it was initialised. Other constructors read these variables, so this one has the first priority.
 __attribute__((constructor(101))) static void find_words(void)
 {
     cgrun_main_thread_id = (uint32_t)getpid();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the host has dispatched a foreign source, which is one that is not ours, since the last head of a pass. If it
-// has, another head comes before the next beforeWaiting, and a wait is over.
+// Tracks whether the host has dispatched a foreign source since the last head of a pass. A foreign source is one that
+// is not ours. After such a dispatch the wait is over, and a new head must precede the next beforeWaiting.
 //
-// GLib does not report what an iteration dispatches. So an iteration leaves a suspicion, the state UNSURE. If nothing
-// has refuted the suspicion before the next iteration begins, it becomes a fact, the state FOREIGN.
+// GLib does not report what an iteration dispatches. So an iteration that may dispatch a foreign source sets the state
+// UNSURE. If nothing has changed UNSURE before the next iteration begins, it becomes FOREIGN.
 //
-// The table has a row for each function below. It gives the state after the call, for each state before the call.
+// Each row of the table is a function below, with the events for which it is called. The columns give the state after
+// the call, for each state before the call.
 //
 //                                                                          OURS     UNSURE   FOREIGN
 //   suspect       the first sentinel was checked; there are no sentinels   UNSURE   UNSURE   FOREIGN

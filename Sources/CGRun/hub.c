@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hub: the one GSource that carries every source, timer and block of a run loop into a GMainContext.
+// The hub: the one GSource that represents all items of a run loop in a GMainContext.
 //
-// Implementation notes. prepare() and check() are C, because GLib calls them in every iteration of a host. They run no
-// user code: between prepare and a completed check GDK holds Wayland's read lock, and user code would deadlock. Nothing
-// relies on check() being called after prepare(). GLib leaves out the check if its poll set has changed, or if a source
-// of a higher priority was ready. GLib's READY flag may survive passes.
+// prepare() and check() are C, because GLib calls them in every iteration of a host. They run no user code, which could
+// deadlock: GDK holds Wayland's read lock from prepare to a completed check. No code relies on a check() after each
+// prepare(). GLib leaves out the check if its poll set has changed, or if a source of a higher priority was ready.
+// GLib's READY flag may stay set after an iteration.
 //
 // All state belongs to the loop's thread. If another thread iterates the context, the hub and the sentinels do nothing.
 // sentinels.c finds out when the host is about to sleep.
@@ -12,9 +12,8 @@
 #include "hub.h"
 #include "perturbed.h"
 
-/// Counts an iteration of the host, and returns whether the hub yields this iteration, too. The hub stops yielding
-/// after a number of iterations or after a span, whichever comes first. The span is needed because an iteration may
-/// draw a frame for 25 ms.
+/// Counts an iteration of the host, and returns whether the hub yields it. The hub yields for a number of iterations or
+/// for a span, whichever ends first. The span is needed because one iteration may take 25 ms to draw a frame.
 static bool takes_yield(Hub *hub)
 {
     if (hub->yields == 0 || --hub->yields == 0)
@@ -39,7 +38,7 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
             dispatched_conclude(&hub->dispatched);
             dispatched_suspect(&hub->dispatched);
         }
-        // While the hub yields there is work, but it is the turn of other sources. So this iteration must neither sleep
+        // While the hub yields there is work, but other sources have their turn. So this iteration must neither sleep
         // nor dispatch the hub.
         if (takes_yield(hub))
             *timeout = 0;
@@ -70,7 +69,7 @@ static gboolean hub_check(GSource *source)
             continue;
         if (hub->records[i].events != 0)
             found |= 1u << i;
-        // The kernel reports a closed descriptor even if it is not watched, so each poll would end immediately.
+        // The kernel reports a closed descriptor even if its record watches no event, so each poll ends immediately.
         if (hub->records[i].revents & G_IO_NVAL)
             found |= CGRUN_HUB_CLOSED;
     }
@@ -80,7 +79,7 @@ static gboolean hub_check(GSource *source)
 
 void cgrun_hub_serve(Hub *hub)
 {
-    // READY may be left over from before the hub began to yield.
+    // The READY flag may be left over from before the hub began to yield.
     if (cgrun_hub_steps_back(hub))
         return;
     int depth = cgrun_hub_begin_dispatch(hub);
@@ -122,7 +121,7 @@ GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop, bool is_main)
     for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++)
         hub->records[i] = (GPollFD){.fd = -1, .events = 0, .revents = 0};
     g_source_set_name(source, "GRunLoop");
-    // Without this a nested loop would never serve us, and GLib would remove and add our poll records around every
+    // Otherwise a nested loop would never dispatch the hub, and GLib would remove and add the poll records around every
     // dispatch.
     g_source_set_can_recurse(source, TRUE);
     return source;

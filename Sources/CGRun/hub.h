@@ -9,8 +9,8 @@
 
 #include <pthread.h>
 
-// The functions that write each field. All of them run on the loop's thread. If another thread iterates the context,
-// prepare only clears the records, and check only sets saw_check.
+// The table shows which functions write a field, and on which occasion. All of them run on the loop's thread. If
+// another thread iterates the context, prepare only clears the records, and check only sets saw_check.
 //
 //                          prepare of the hub or   check of the   dispatch
 //                          of the first sentinel   hub
@@ -31,13 +31,13 @@ typedef struct {
 
     // Fairness: the hub steps back while `yields` is not 0.
     unsigned yields;
-    gint64 yield_span, yield_end; // the longest duration, and when it ends: 0 until the first iteration
+    gint64 yield_span, yield_end; // the longest duration; its end, which is 0 until the first iteration
 
     // The state of the host's sleep, for the observers of waits.
-    GSource *first, *last; // the sentinels, NULL while no observer needs them; each holds the hub
+    GSource *first, *last; // the sentinels, NULL while no observer needs them; each keeps the hub alive
     Dispatched dispatched;
     int depth;         // g_main_depth() in the last iteration, less our own callbacks that have returned since
-    gint64 poll_start; // on g_source_get_time()'s clock; G_MAXINT64: no sleep, since we changed what the poll watches
+    gint64 poll_start; // on the clock of g_source_get_time(); G_MAXINT64 if we end the poll, which is then no sleep
 } Hub;
 
 /// Whether another thread or a forked child iterates the context.
@@ -60,22 +60,21 @@ static inline bool cgrun_hub_steps_back(const Hub *hub)
     return cgrun_hub_is_silent(hub) || hub->yields > 0;
 }
 
-/// Clears GLib's READY flag of a source. The flag survives iterations: g_main_context_pending() leaves it, and so does
-/// a check in which a source of a higher priority became ready as well. While the flag is set, GLib calls neither
-/// prepare() nor check(), and reports the context as ready.
+/// Clears a source's READY flag, which GLib may leave set. A call of g_main_context_pending() leaves it set, and so
+/// does a check that also finds a source of a higher priority ready. While the flag is set, GLib calls neither
+/// prepare() nor check() of the source, and reports the context as ready.
 static inline void cgrun_forget_ready(GSource *source)
 {
     // GLib's own G_SOURCE_READY, which has no public name: the first of the flags that GHook leaves to its users.
     enum { READY = 1 << G_HOOK_FLAG_USER_SHIFT };
-    // GLib cannot move the field: its header shows the struct. See docs/decisions/hub.md.
+    // GLib cannot move the field, because its public header shows the struct. See docs/decisions/hub.md.
     _Static_assert(sizeof(gpointer) != 8 || offsetof(GSource, flags) == 44, "the flags of a GSource");
     if (g_atomic_int_get((gint *)&source->flags) & READY)
         g_atomic_int_and(&source->flags, ~(guint)READY);
 }
 
-/// Call it before every dispatch of ours, and cgrun_hub_end_dispatch() after it. A callback of ours may iterate the
-/// context itself; such an iteration is not foreign work. Returns the depth, which is passed to
-/// cgrun_hub_end_dispatch().
+/// Call it before every dispatch of ours, and pass the result to cgrun_hub_end_dispatch() after it. If our callback
+/// iterates the context itself, that iteration does not count as foreign.
 static inline int cgrun_hub_begin_dispatch(Hub *hub)
 {
     dispatched_acquit(&hub->dispatched);
@@ -84,7 +83,7 @@ static inline int cgrun_hub_begin_dispatch(Hub *hub)
 
 static inline void cgrun_hub_end_dispatch(Hub *hub, int depth)
 {
-    // A nested loop ran in a foreign callback, which has returned since.
+    // The depth has changed if a nested loop ran in a foreign callback, which has returned since.
     if (hub->depth != depth)
         dispatched_note_foreign(&hub->dispatched);
     hub->depth = depth - 1;

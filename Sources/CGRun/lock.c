@@ -14,7 +14,7 @@
 
 bool cgrun_lock_needs_fence = true;
 
-// Runs before any thread has a lock. Linux has this command since version 4.14. A sandbox may forbid the call, now or
+// Runs before any thread takes a lock. The command exists since Linux 4.14. A sandbox may forbid the call, now or
 // later.
 __attribute__((constructor)) static void choose(void)
 {
@@ -32,8 +32,8 @@ void cgrun_lock_init(cgrun_lock *lock)
     pthread_mutex_init(lock->mutex, NULL);
 }
 
-// A lock is held for less than a microsecond, unless the thread that holds it was preempted. On a machine with one
-// processor it always was.
+// How often a thread tries to take a lock before it sleeps. A lock is held for less than a microsecond, unless its
+// holder was preempted. With one processor, it always was.
 enum { LOOKS = 40 };
 
 static void relax(void)
@@ -45,14 +45,15 @@ static void relax(void)
 #endif
 }
 
-// In a forked child the holder may be a thread of the parent. Every public function checks for the fork before it takes
-// a lock, so this limit is not reached. If a function does not check, the child ends here, and does not hang forever.
+// In a forked child, a thread of the parent may hold the lock, which then stays locked. Every public function checks
+// for the fork before it takes a lock. If a function does not check, this limit ends the child, which would otherwise
+// hang forever.
 enum { LOOKS_IN_A_CHILD = 20000 };
 
 static __attribute__((noreturn, noinline)) void end_child(void)
 {
-    cgrun_end_process("GRunLoop: this process was forked and did not exec(), and what it wants now another thread had "
-                      "locked in the parent. Call exec() after fork(), or start the child with GSubprocess");
+    cgrun_end_process("GRunLoop: this process was forked and did not exec(). It needs a lock that another thread held "
+                      "during fork(). Call exec() after fork(), or start the child with GSubprocess");
 }
 
 void cgrun_lock_relax(int *looks)
@@ -63,17 +64,18 @@ void cgrun_lock_relax(int *looks)
     } else {
         if (cgrun_has_forked() && ++*looks > LOOKS_IN_A_CHILD)
             end_child();
-        // Not sched_yield(): a holder of a lower real-time priority would never run, and so never release the lock.
+        // sched_yield() is not used: a holder of a lower real-time priority would never run, and so never release the
+        // lock.
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
     }
 }
 
-// The longest sleep before a waiting thread looks again; NULL: it sleeps until it is woken.
+// The longest sleep before a waiting thread tries again; NULL if it sleeps until it is woken.
 static const struct timespec *longest_sleep;
 
 // Called if membarrier(2) fails, because the process has sandboxed itself. From now on each release executes a fence. A
-// release that is under way executes none, and may overlook a sleeping thread. Nothing shows when the last such release
-// is over, so every sleep is limited from now on.
+// release that has already begun executes none, and may overlook a sleeping thread. Nothing shows when the last such
+// release has ended, so every sleep is limited from now on.
 static __attribute__((noinline)) void go_over_to_fences(void)
 {
     static const struct timespec moment = {.tv_nsec = 10000000};
@@ -81,10 +83,10 @@ static __attribute__((noinline)) void go_over_to_fences(void)
     __atomic_store_n(&cgrun_lock_needs_fence, true, __ATOMIC_SEQ_CST);
 }
 
-// Makes every processor finish its stores. A thread that releases the lock stores that the lock is free, then loads
-// `owed`. Its processor may swap the two. A thread that is about to sleep does the opposite: it increments `owed`,
-// calls this function, and then looks whether the lock is free. So either the releasing thread sees `owed`, or the
-// other thread sees the free lock. The thread that sleeps pays for the barrier, because a sleep is expensive anyway.
+// Executes a memory barrier on every thread of the process. A thread that releases the lock stores that the lock is
+// free, then loads `owed`. Its processor may swap the two. A thread that is about to sleep increments `owed`, calls
+// this function, and then tries to take the lock. So either the releasing thread sees `owed`, or the other thread gets
+// the free lock. Only a thread that sleeps pays for the barrier, because a sleep is expensive anyway.
 static void finish_everywhere(void)
 {
     if (!cgrun_lock_needs_fence) {
@@ -136,12 +138,12 @@ void cgrun_lock_wait(cgrun_lock *lock)
         relax();
     }
     for (;;) {
-        // `turn` is read before `owed` is incremented. A release that sends this wake-up increments `turn`, and then
+        // `turn` is read before `owed` is incremented. If a release sends this wake-up first, it changes `turn`, and
         // the futex does not sleep.
         uint32_t turn = __atomic_load_n(&lock->turn, __ATOMIC_SEQ_CST);
         __atomic_fetch_add(&lock->owed, 1, __ATOMIC_SEQ_CST);
         finish_everywhere();
-        // If the lock is taken here, `owed` stays incremented. One wake-up too many does no harm; one too few would.
+        // If this takes the lock, `owed` stays incremented. A needless wake-up does no harm, but a missing one would.
         if (cgrun_lock_try(lock))
             return;
         const struct timespec *longest = __atomic_load_n(&longest_sleep, __ATOMIC_SEQ_CST);

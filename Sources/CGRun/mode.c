@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-// Not strcmp(): it takes up to 60 instructions more if one of the strings stands near the end of a page. So the linker
-// would decide what a call costs. With a constant length, the compiler makes memcmp() a few instructions in place.
+// strcmp() takes up to 60 instructions more if one of the strings lies near the end of a page, so the cost of a call
+// would depend on the linker. With a constant length, the compiler makes memcmp() a few instructions in place.
 #define READS(name, length, text) ((length) == sizeof(text) - 1 && memcmp(name, text, sizeof(text) - 1) == 0)
 
 cgrun_mode_kind cgrun_well_known_mode(const char *name)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which site deviates when. Each thread has its own stream of numbers. So the deviations of one thread are
-// repeatable, whatever the other threads do. A release build compiles nothing of this file.
+// Decides which site deviates when. Each thread has its own stream of random numbers, so its deviations do not depend
+// on what the other threads do. A release build compiles nothing of this file.
 
 #include "perturbed.h"
 
@@ -18,10 +18,10 @@ enum { STANDARD_PERMILLE = 20, OFTEN = 500, ALL_SITES = (1u << CGRUN_SITES) - 1 
 
 static const struct {
     const char *name;
-    /// No trace of a run loop shows it: the program's code is called in the same order.
+    /// True if no trace of a run loop shows a deviation: the program's code is called in the same order.
     bool is_quiet;
-    /// The rate of a site that is asked only once in the life of an object. The common rate would hardly ever hit it.
-    /// 0: the common rate.
+    /// The rate of a site that is reached only once in the life of an object. The common rate would hardly ever hit it.
+    /// 0 means the common rate.
     unsigned permille;
 } sites[CGRUN_SITES] = {
     [CGRUN_SITE_SLICE] = {"slice", false, 0},
@@ -48,9 +48,9 @@ static uint64_t seed;
 static uint64_t hits[CGRUN_SITES];
 static const char *report;
 
-/// Counts restarts from 1, so that each thread begins a new stream.
+/// Counts the restarts, from 1. A thread begins a new stream in each round.
 static unsigned round = 1;
-/// The number of threads that have asked since the last restart.
+/// The number of threads that have begun a stream since the last restart.
 static uint64_t threads;
 static __thread struct {
     unsigned round;
@@ -131,7 +131,7 @@ static void begin(void)
     if (text == NULL)
         return;
     if (!parse(text)) {
-        fprintf(stderr, "GRUN_PERTURB=%s is not understood: it is seed[,permille[,sites]]\n", text);
+        fprintf(stderr, "GRUN_PERTURB=%s is not valid; write seed[,permille[,sites]]\n", text);
         _exit(2);
     }
     report = cgrun_environment("GRUN_PERTURB_REPORT");

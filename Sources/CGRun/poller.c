@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sleep for a set of contexts and the loop's own descriptors. Each context is prepared, and queried into its own
+// One poll for a set of contexts and the loop's own descriptors. Each context is prepared, and queried into its own
 // slice of one array. One poll waits for the whole array. Then each context is checked with its slice and its priority.
 //
 // No user code runs in here, because GDK holds Wayland's read lock from prepare to check. GLib leaves out the check if
-// the poll set has changed meanwhile. The canary shows that, because the hub's check function was not called. Such a
-// context is queried, polled without waiting and checked again, before anything else happens.
+// the poll set has changed meanwhile. Then check() of the hub in that context, the canary, was not called. Such a
+// context is queried, polled without waiting and checked again before anything else happens.
 //
-// This file is C, because every sleep of a loop goes through it. A reference count or a copy here would cost every
-// pass.
+// This file is C, because every pass goes through it, and Swift could add reference counts and copies.
 
 #include "cgrun.h"
 #include "perturbed.h"
@@ -33,7 +32,7 @@ void cgrun_poller_clear(cgrun_poller *poller)
     *poller = (cgrun_poller){.records = NULL};
 }
 
-// Inlined, because every sleep of ours executes it, and a call would cost 20 instructions.
+// Inlined, because every poll of ours executes it, and a call would cost 20 instructions.
 __attribute__((always_inline)) static inline void query(
     cgrun_poller *poller, cgrun_polled *polled, unsigned first, gint *timeout)
 {
@@ -61,8 +60,8 @@ bool cgrun_poller_look(cgrun_poller *poller, cgrun_polled *polled, gint *timeout
     return is_ready;
 }
 
-// Looks again at a context whose check GLib left out. Uses other memory, because the slices behind this one have not
-// been checked yet.
+// Repeats the poll and the check of a context whose check GLib left out. Uses memory of its own, because the poller's
+// later slices have not been checked yet.
 static __attribute__((noinline)) bool check_again(const cgrun_polled *polled)
 {
     cgrun_poller own = {.records = NULL};
@@ -81,20 +80,20 @@ static bool check(const cgrun_poller *poller, const cgrun_polled *polled)
     return G_UNLIKELY(!cgrun_hub_saw_check(polled->hub)) && check_again(polled);
 }
 
-// Returns how long to wait, in nanoseconds: until GLib's timeout, which is in milliseconds, or the deadline, whichever
-// comes first. A negative result waits forever.
+// Returns how many nanoseconds to wait: until GLib's timeout (`milliseconds`) or the deadline, whichever is first. A
+// negative result means forever.
 static __attribute__((noinline)) int64_t span_until(int64_t deadline, gint milliseconds)
 {
     int64_t span = milliseconds < 0 ? INT64_MAX : milliseconds * INT64_C(1000000);
     if (deadline != INT64_MAX && span > 0) {
-        // The clock is read only once. A deadline that has passed leaves zero.
+        // A deadline that has passed leaves zero. The clock is read only once.
         int64_t left = deadline - cgrun_now();
         span = CLAMP(left, 0, span);
     }
     return span == INT64_MAX ? -1 : span;
 }
 
-// Waits with the poll function that the program has set for a context. That function takes milliseconds.
+// Waits with the poll function that the program has set for a context, which takes milliseconds.
 static __attribute__((noinline)) void wait_by(GPollFunc foreign, cgrun_poller *poller, unsigned count, int64_t span)
 {
     foreign(poller->records, count, span < 0 ? -1 : MIN((span + 999999) / 1000000, G_MAXINT));
@@ -105,7 +104,7 @@ static bool wait_for(cgrun_poller *poller, unsigned count, gint milliseconds, in
 {
     bool is_endless = deadline == INT64_MAX && milliseconds < 0;
     int64_t span = deadline == INT64_MIN ? 0 : is_endless ? -1 : span_until(deadline, milliseconds);
-    // query() has set each record to "not ready", so this poll finds nothing.
+    // The `revents` of each record are still zero, so the caller sees a poll that found nothing.
     if (span != 0 && PERTURBS(CGRUN_SITE_INTERRUPT))
         return false;
     if (span != 0 && PERTURBS(CGRUN_SITE_SLEEP)) {
@@ -138,9 +137,9 @@ int cgrun_poller_stuck_descriptor(cgrun_poller *poller)
     return -1;
 }
 
-// Whether a poll without waiting needs no system call: the slice has no record, or only that of GLib's wakeup
-// descriptor. This descriptor only asks for a poll, and stays readable until the next sleep. It has priority 0, so an
-// iteration of a higher priority has no record of it.
+// Whether a poll of the slice without waiting needs no system call. That is so if the slice has no record, or only the
+// record of GLib's wake-up descriptor, which only interrupts sleeps. That record has priority 0. So at a higher
+// priority (below 0) a single record belongs to a source.
 static bool is_quiet(const cgrun_polled *polled)
 {
     return polled->count == 0 || (polled->count == 1 && polled->priority >= 0);
@@ -153,7 +152,7 @@ unsigned cgrun_poller_poll(cgrun_poller *poller, cgrun_polled *polled, unsigned 
     GPollFunc foreign = NULL;
     bool asks = deadline != INT64_MIN;
     // All hubs become dormant, and lose their READY flags, before the first context is prepared. A source of one
-    // context may look at another context.
+    // context may check another context.
     for (unsigned i = 0; i < count; i++)
         cgrun_hub_set_dormant(polled[i].hub, true);
     for (unsigned i = 0; i < count; i++) {
@@ -179,7 +178,7 @@ unsigned cgrun_poller_poll(cgrun_poller *poller, cgrun_polled *polled, unsigned 
     else
         for (unsigned i = 0; i < used; i++)
             records[i].revents = 0;
-    // A failed poll without waiting counts as one that found nothing. The wait that follows reports the failure.
+    // A failed poll without waiting counts as a poll that found nothing. The next poll that waits reports the failure.
     unsigned found = G_UNLIKELY(has_failed) && deadline != INT64_MIN ? CGRUN_POLL_FAILED : 0;
     poller->used = used;
     for (unsigned slot = 0, record = first_own; slot < CGRUN_OWN_DESCRIPTORS; slot++)

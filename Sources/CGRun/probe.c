@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hook of diagnostics, and the counts that say whether anything is traced, recorded or watched.
+// The definitions of cgrun-probe.h.
 
 #include "cgrun-probe.h"
 

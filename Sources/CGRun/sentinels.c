@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sentinels: two GSources beside the hub. They find out when a host that iterates the context is about to sleep,
-// and when it has slept. They exist only while waits are observed, while afterWaiting is still to be sent, and until
-// the first pass if the mode has observers.
+// The sentinels are two GSources beside the hub. They find out when a host that iterates the context is about to sleep,
+// and when it has slept. They exist while waits are observed, and while afterWaiting is due. If the mode has observers,
+// they also exist until the first pass.
 //
 // The first sentinel comes before every other source of the context, and never becomes ready. The last sentinel comes
-// after every other source, and becomes ready when nothing else is. GLib checks the last sentinel only in an iteration
-// that found nothing else to do. So
-//   the first was checked, the last was not -> something is dispatched, ours or foreign
-//   neither was checked                     -> GLib left the check out
-//   both were checked                       -> there is nothing to do
+// after every other source. GLib checks it only if no other source is ready. So an iteration shows what it does:
+//   only the first was checked -> it dispatches a source, ours or foreign
+//   neither was checked        -> GLib left out the check
+//   both were checked          -> it dispatches nothing, or only the last sentinel
 
 #include "hub.h"
 
@@ -23,14 +22,14 @@ static gboolean first_prepare(GSource *source, gint *timeout)
     *timeout = -1;
     if (cgrun_hub_is_elsewhere(hub))
         return FALSE;
-    // The last sentinel becomes READY in each iteration that finds nothing to do, also in g_main_context_pending(),
-    // which dispatches nothing.
+    // g_main_context_pending() dispatches nothing. If it has found nothing else ready, it leaves the last sentinel
+    // READY.
     cgrun_forget_ready(hub->last);
     if (hub->dormant)
         return FALSE;
     dispatched_conclude(&hub->dispatched);
-    // A nested loop began or ended: a foreign callback is on the stack that was not there before, or has returned. Our
-    // own dispatches keep the depth up to date, so they do not count as foreign.
+    // If the depth has changed, a foreign callback has begun or ended a nested loop. Our own dispatches keep `depth` up
+    // to date, so they do not count as foreign.
     if (hub->depth != g_main_depth())
         dispatched_note_foreign(&hub->dispatched);
     hub->depth = g_main_depth();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals: the one handler of the process, and its listeners.
 //
-// A listener is an eventfd. The handler only adds 1 to each eventfd of its signal. The kernel counts, wakes the threads
-// that wait, and loses nothing.
+// A listener has an eventfd. The handler only adds 1 to each eventfd of its signal. The kernel keeps the count, and
+// wakes the loops that poll the eventfd.
 //
 // A signal is in one of these states:
 //
@@ -19,21 +19,21 @@
 //
 //   free or stale to heard: the first listener is added.
 //   heard to free:          the last listener stops, and the former disposition is restored.
-//   heard to taken:         other code calls sigaction().
-//   taken to heard:         another listener is added. It can be refused, as the first one can.
+//   heard to taken:         other code installs its own handler.
+//   taken to heard:         another listener is added, unless it is refused (EBUSY).
 //   taken to free:          the last listener stops, and nothing else is changed.
-//   stale to free:          a signal comes, and its handler restores the former disposition.
+//   stale to free:          the signal arrives, and the handler restores the former disposition.
 //
-// Except in that handler, this file changes listeners or a disposition only while the lock of the listeners is held.
-// The lock is in Swift. The handler takes no lock, because it may run on the thread that holds the lock.
+// Except in the handler, listeners and dispositions change only while the listeners' lock is held
+// (SignalListener.swift). The handler takes no lock, because it may run on the thread that holds the lock.
 //
-// A handler must not change stale to free after a listener has changed stale to heard: the new listener would hear
-// nothing. So a handler looks at the listeners and changes the disposition between enter() and leave(). The first
-// listener adds itself to the list, then waits for the handlers, and only then looks at the disposition.
+// A handler must not restore the former disposition after a first listener was added, because that listener would get
+// no signals. So a handler checks for listeners and restores the disposition between enter() and leave(). Code that
+// adds the first listener puts it into the list, then waits for the handlers, and then reads the disposition.
 //
-// signalfd(2) is not used, because its signal must be blocked. A mask that is set late leaves threads in which the
-// signal kills the process. A mask that is set early is inherited by every program that is started, which then ignores
-// SIGTERM.
+// signalfd(2) is not used, because every thread must block its signal. If the signal is blocked late, threads that
+// started earlier do not block it, and it kills the process. If it is blocked early, programs that the process starts
+// inherit the mask, and ignore SIGTERM.
 
 #define _GNU_SOURCE
 
@@ -46,18 +46,18 @@
 
 struct cgrun_listener {
     struct cgrun_listener *next;
-    struct cgrun_listener *previous; // not for the handler
+    struct cgrun_listener *previous; // the handler does not use this
     int signal;
     int event;
 };
 
-// The handler reads these lists without a lock. A listener or disposition that is removed from here is freed when no
-// handler can use it any more.
+// The handler reads these lists without a lock. A listener or disposition that is removed is freed when no handler can
+// use it any more.
 static cgrun_listener *listeners[_NSIG];
 static struct sigaction *former[_NSIG];
 static pid_t process;
 
-// The number of handlers between enter() and leave(). Each handler counts in the row that was open when it entered.
+// Counts the handlers between enter() and leave(). A handler counts in the row that was open when it entered.
 static int inside[2];
 static unsigned open_row;
 
@@ -70,8 +70,8 @@ static unsigned enter(void)
 
 static void leave(unsigned row) { __atomic_fetch_sub(&inside[row], 1, __ATOMIC_SEQ_CST); }
 
-// Waits until no handler uses anything that was removed before the call: each of the two rows was empty once. Meanwhile
-// new handlers enter the other row. Otherwise a flood of signals would make this wait forever.
+// Waits until no handler can use anything that was removed before the call: each row must have been empty once. New
+// handlers enter the other row meanwhile. Otherwise a flood of signals would make this wait forever.
 static void wait_for_handlers(void)
 {
     for (int rows = 0; rows < 2; rows++) {
@@ -87,7 +87,7 @@ static void tell_listeners(int signal)
     unsigned row = enter();
     for (cgrun_listener *each = __atomic_load_n(&listeners[signal], __ATOMIC_SEQ_CST); each;
          each = __atomic_load_n(&each->next, __ATOMIC_SEQ_CST))
-        // Not libc's write(), in which pthread_cancel() could end the thread: `inside` would count it forever.
+        // In libc's write(), pthread_cancel() could end the thread, and `inside` would count its handler forever.
         syscall(SYS_write, each->event, &one, sizeof one);
     leave(row);
 }
@@ -99,8 +99,8 @@ static bool is_ours(const struct sigaction *action)
     return action->sa_sigaction == note_signal;
 }
 
-// Whether the kernel has called our handler. The kernel blocks all signals during that call. Another handler that has
-// saved ours, and calls it, has most likely not blocked them.
+// Whether the kernel has called our handler, which it does with all signals blocked. Another handler may have saved
+// ours and call it, but has most likely not blocked them.
 static bool is_called_by_kernel(void)
 {
     sigset_t mask;
@@ -109,9 +109,9 @@ static bool is_called_by_kernel(void)
         && sigismember(&mask, SIGUSR2) && sigismember(&mask, SIGALRM);
 }
 
-// Restores the former disposition in place of our handler. A disposition that another thread installs between the look
-// and the change stays. If there is no former disposition, the program has copied our handler from another signal: then
-// the signal gets the default disposition.
+// Replaces our handler by the former disposition. If another thread installs a disposition between the two calls of
+// sigaction(), that one stays. If there is no former disposition, the program has copied our handler from another
+// signal. Then the signal gets the default disposition.
 static void put_back(int signal)
 {
     const struct sigaction *known = __atomic_load_n(&former[signal], __ATOMIC_SEQ_CST);
@@ -124,10 +124,10 @@ static void put_back(int signal)
         sigaction(signal, &found, NULL);
 }
 
-// Called if nobody listens. It restores the former disposition, and sends the signal to this thread again, as it came.
-// The signal is pending until this handler has returned. Then the former disposition acts, whatever it is. If several
-// threads are here at the same time, the first one restores the disposition, and each sends its own signal again. If
-// there is a listener by now, the listener gets the signal.
+// Called if the signal has no listener. Restores the former disposition, and sends the signal to this thread again,
+// with the same information. The signal is pending until this handler returns, and then gets the former disposition. If
+// several threads get here, the first one restores the disposition, and each sends its own signal again. If a listener
+// was added meanwhile, it gets the signal.
 static void act_as_before(int signal, siginfo_t *info)
 {
     if (!is_called_by_kernel())
@@ -141,7 +141,7 @@ static void act_as_before(int signal, siginfo_t *info)
         raise(signal);
 }
 
-// The handler. It runs on any thread at any time. So it uses only system calls and atomic operations, and restores
+// The handler. It runs on any thread at any time, so it uses only system calls and atomic operations, and restores
 // errno.
 static void note_signal(int signal, siginfo_t *info, void *context)
 {
@@ -149,8 +149,8 @@ static void note_signal(int signal, siginfo_t *info, void *context)
     (void)context;
     if (!__atomic_load_n(&listeners[signal], __ATOMIC_SEQ_CST))
         act_as_before(signal, info);
-    // A forked child has the handler until exec(), but the eventfds are its parent's. cgrun_has_forked() is not used,
-    // because it becomes true a moment after fork(), and never after vfork().
+    // A forked child has the handler until exec(), but must not write to its parent's eventfds. This does not test
+    // cgrun_has_forked(), which becomes true only a moment after fork(), and never after vfork().
     else if (getpid() == __atomic_load_n(&process, __ATOMIC_RELAXED))
         tell_listeners(signal);
     errno = error;
@@ -170,8 +170,8 @@ static bool must_stay(const struct sigaction *action, bool replacing)
 static bool install(int signal, bool replacing)
 {
     // SA_RESTART: code that does not expect signals must not fail with EINTR. SA_ONSTACK: threads of other languages,
-    // such as Go's, have small stacks, and another stack for handlers. All signals are blocked in the handler, so that
-    // this stack needs room for one frame only.
+    // such as Go, have small stacks, and another stack for handlers. While the handler runs all signals are blocked, so
+    // handlers do not nest on that stack.
     struct sigaction ours = {.sa_sigaction = note_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     sigfillset(&ours.sa_mask);
     struct sigaction found;
@@ -181,7 +181,7 @@ static bool install(int signal, bool replacing)
     if (is_ours(&found))
         return true;
     if (must_stay(&found, replacing)) {
-        // That handler was installed after the caller had looked.
+        // That handler was installed after the caller's check.
         sigaction(signal, &found, NULL);
         return false;
     }
@@ -207,8 +207,8 @@ static void remove_and_free(cgrun_listener *listener)
     if (next)
         next->previous = previous;
     __atomic_store_n(previous ? &previous->next : &listeners[listener->signal], next, __ATOMIC_SEQ_CST);
-    // A handler that has read the eventfd's number still writes to it. Only after that may the eventfd be closed, and
-    // its number be another file's.
+    // A handler that has read the eventfd's number may still write to it. After this wait the caller may close the
+    // eventfd, and the number may become another file's.
     wait_for_handlers();
     g_free(listener);
 }
@@ -220,7 +220,7 @@ cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing)
         errno = EINVAL;
         return NULL;
     }
-    // libc keeps some signals for itself, and refuses them here with EINVAL, too. A sandbox sets another errno.
+    // libc reserves some signals, and refuses them with EINVAL, too. A sandbox sets another errno.
     if (sigaction(signal, NULL, &found) != 0)
         return NULL;
     if (must_stay(&found, replacing)) {
@@ -231,7 +231,7 @@ cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing)
     cgrun_listener *listener = g_new(cgrun_listener, 1), *next = listeners[signal];
     *listener = (cgrun_listener){.next = next, .signal = signal, .event = event};
     add(listener);
-    // A handler that has found no listener may be about to restore the former disposition.
+    // A handler that found no listener may be about to restore the former disposition.
     if (!next)
         wait_for_handlers();
     if (!install(signal, replacing)) {
@@ -244,7 +244,7 @@ cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing)
 
 void cgrun_signal_stop(cgrun_listener *listener)
 {
-    // The former disposition is restored first. It gets the signals that come from now on, so that none is swallowed.
+    // Restore the former disposition first. It gets the signals that arrive from now on, so none is lost.
     if (!listener->previous && !listener->next)
         put_back(listener->signal);
     remove_and_free(listener);

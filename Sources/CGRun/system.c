@@ -35,7 +35,7 @@ static void watch_fork(void)
 
 void cgrun_watch_fork(void)
 {
-    // Once: handlers cannot be removed, and every fork() runs them all.
+    // Only once, because handlers cannot be removed, and every fork() runs all of them.
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_fork);
 }
@@ -59,8 +59,8 @@ void cgrun_get_thread_name(char *name)
     pthread_getname_np(pthread_self(), name, CGRUN_THREAD_NAME);
 }
 
-// Polls without waiting. poll() costs less than ppoll(), which copies a time in and out and handles a signal mask.
-// Without waiting both do the same. libc's function is not used, because it is a cancellation point.
+// Polls without waiting. The system call poll() costs less than ppoll(), which copies a time and handles a signal mask.
+// libc's function is not used, because it is a cancellation point.
 static int look(struct pollfd *records, unsigned count)
 {
 #ifdef SYS_poll
@@ -92,8 +92,8 @@ int cgrun_duplicate_onto(int descriptor, int onto)
     return dup3(descriptor, onto, O_CLOEXEC);
 }
 
-// The Thread Sanitizer does not know sem_clockwait(). Without this note, the memory that the caller reads afterwards
-// would look unordered.
+// The Thread Sanitizer does not know sem_clockwait(). Without __tsan_acquire(), it would report a data race on the
+// memory that the caller reads afterwards.
 #if IS_SANITIZED
 void __tsan_acquire(void *address);
 #define NOTE_SIGNALLED(semaphore) __tsan_acquire(semaphore)
@@ -127,8 +127,8 @@ void cgrun_event_signal(int event)
         ;
 }
 
-// The functions of libc for these calls are cancellation points. A pthread_cancel() could end a thread in them, and the
-// lock of its loop would stay locked forever. A syscall() is not a cancellation point.
+// libc's functions for these calls are cancellation points, and syscall() is not. If pthread_cancel() ended a thread in
+// such a function, the lock of its loop would stay locked forever.
 
 static bool read_event(int event, uint64_t *count)
 {
@@ -188,7 +188,7 @@ bool cgrun_has_descriptors_left(void)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        // If a sandbox forbids pipe2(), only an eventfd is tried, because GLib needs no more than that.
+        // If a sandbox forbids pipe2(), try an eventfd. GLib needs no more than one.
         int event = errno == EMFILE || errno == ENFILE ? -1 : cgrun_event_new();
         if (event >= 0)
             cgrun_close(event);
@@ -211,8 +211,8 @@ void cgrun_log_warning(const char *message)
 
 void cgrun_end_process(const char *message)
 {
-    // Not by GLib's log: the log's handlers are code of the program, and in a forked child the log's locks may never
-    // become free.
+    // GLib's log is not used: its handlers are code of the program, and in a forked child its locks may stay locked
+    // forever.
     dprintf(STDERR_FILENO, "Fatal error: %s\n", message);
     abort();
 }

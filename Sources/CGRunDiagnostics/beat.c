@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The beat of a loop: memory in which the loop's thread tells the watching threads what it does.
+// The beat of a loop: memory in which the loop's thread counts its callouts, so that watching threads see progress.
 
 #define _GNU_SOURCE
 
@@ -17,7 +17,7 @@
 /// Makes the probe of a new loop (LoopDiagnostics.swift).
 void cgrun_make_probe(void *probe) __attribute__((visibility("hidden")));
 
-// Before the constructors of a program, which may use a loop.
+// This runs before the constructors of the program, because they may use a loop.
 __attribute__((constructor(101))) static void set_probe_maker(void) { cgrun_set_probe_maker(cgrun_make_probe); }
 
 cgrun_beat *cgrun_beat_new(void)
@@ -89,7 +89,8 @@ void cgrun_beat_wait(cgrun_beat *beat, uint32_t nudges, int64_t until)
 static __thread enum { DEPTH_UNKNOWN, DEPTH_ALLOCATED, DEPTH_FREED } depth_memory
     __attribute__((tls_model("initial-exec")));
 
-/// A function of glibc's, by which C++ destroys variables of a thread. They are destroyed before thread-specific data.
+/// The glibc function by which C++ registers the destructor of a thread-local variable. Such destructors run before
+/// those of thread-specific data.
 int __cxa_thread_atexit_impl(void (*function)(void *), void *data, void *library);
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
@@ -101,7 +102,7 @@ static void note_end_of_thread(void *unused)
 
 static void allocate_depth(void)
 {
-    // If the thread ends already, note_end_of_thread() would not be called any more.
+    // If the thread is already ending, note_end_of_thread() would never be called.
     if (depth_memory != DEPTH_UNKNOWN || cgrun_thread_ends())
         return;
     g_main_depth();
@@ -164,7 +165,7 @@ void cgrun_beat_note_poll(cgrun_beat *beat)
     __atomic_store_n(&beat->host_polls, 1, __ATOMIC_SEQ_CST);
 }
 
-/// Records a host's poll. Not in a forked child, where a thread of the parent may hold the ring's lock forever.
+/// Records a host's poll. It does nothing in a forked child, where the ring's lock may stay locked forever.
 static void record_poll(const cgrun_beat *beat, cgrun_record_kind kind)
 {
     if (beat->ring != NULL && !cgrun_has_forked())
@@ -187,7 +188,7 @@ static gboolean beat_check(GSource *source)
     cgrun_beat *beat = ((BeatSource *)source)->beat;
     if (is_elsewhere(beat))
         return FALSE;
-    // `host_polls` and `count` are stored before `wants` is read. A watcher stores `wants` before it reads them.
+    // Store `host_polls` and `count` before reading `wants`. A watcher stores `wants` before it reads these two.
     // Otherwise each side could miss the other's change.
     __atomic_store_n(&beat->host_polls, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&beat->pulse.count, cgrun_beat_count(beat) + 1, __ATOMIC_SEQ_CST);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain notice of a stall. A separate thread writes it if the report is late, because the watcher waits for a lock
-// that the stalled thread holds.
+// The plain notice of a stall. A separate thread writes it if the report is late. Usually the watcher then waits for a
+// lock that the stalled thread holds.
 //
-// The writing thread takes one lock. No thread holds this lock while it allocates memory, logs or calls the program.
+// The writing thread takes one lock. No thread allocates memory, logs or calls the program while it holds this lock.
 // The writing thread allocates nothing, and writes by write(2). It serves all watchers of the process, and ends with
 // the last watcher.
 
@@ -27,9 +27,9 @@ typedef struct {
 
 struct cgrun_notice {
     cgrun_notice *next;
-    /// When the notice is to be written, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX: it is not scheduled.
+    /// When to write the notice, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX if it is not scheduled.
     int64_t due;
-    /// The owner changes it only while the notice is not scheduled.
+    /// The owner changes the text only while the notice is not scheduled.
     Text text;
 };
 

@@ -36,7 +36,7 @@ char *cgrun_copy_timeline_path(void)
     if (text == NULL || *text == '\0')
         return NULL;
     GString *path = g_string_new(NULL);
-    // The program may change its working directory before it ends.
+    // Make the path absolute, because the program may change its working directory before it ends.
     if (*text != '/') {
         g_autofree char *folder = g_get_current_dir();
         g_string_printf(path, "%s/", folder);

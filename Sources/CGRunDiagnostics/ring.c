@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ring of records, and the counts of items, for a timeline.
 //
-// One thread writes records without a lock, while others copy them. The copy is atomic word by word. A record that was
-// overwritten while it was copied is dropped from the copy: `head` shows which ones. The writer takes a lock only to
-// replace memory, and to add or drop items. Readers hold this lock.
+// One thread writes records without a lock, while other threads copy them. Each member of a record is copied
+// atomically. Records that were overwritten during the copy are dropped from it: `head` shows which records these are.
+// The writer takes a lock only to replace memory, and to add or drop items. Readers hold this lock.
 
 #define _GNU_SOURCE
 
@@ -33,7 +33,8 @@ typedef struct {
 
 struct cgrun_ring {
     cgrun_record *records;
-    /// The number of records that were ever added. It is stored last: all records before it are complete.
+    /// The number of records that were ever added. It is stored after the record, so all records before `head` are
+    /// complete.
     uint64_t head;
     uint32_t size;
     uint32_t limit;
@@ -42,7 +43,7 @@ struct cgrun_ring {
     uint32_t depth;
     const void *mode;
     uint16_t mode_number;
-    /// The depth of the deepest callout that is open; 0 for none.
+    /// The depth of the deepest open callout; 0 if no callout is open.
     uint32_t open_depth;
     Open open[CGRUN_RING_DEEPEST + 1];
 
@@ -51,14 +52,14 @@ struct cgrun_ring {
     uint32_t item_space;
     uint32_t item_end;
     uint32_t item_count;
-    /// The first free number; 0 for none.
+    /// The first free number; 0 if there is none.
     uint32_t first_free;
-    /// The numbers of items by a hash of their keys; 0 for none. The count of places is a power of two, and at most
-    /// half of the places are used.
+    /// A hash table of the items' numbers by their keys. A free place holds 0. The count of places is a power of two,
+    /// and at most half of the places are used.
     uint32_t *places;
     uint32_t place_count;
 
-    /// The writer holds it while it changes what readers may be reading. Readers hold it while they read.
+    /// Readers hold this lock while they read. The writer holds it while it replaces memory or changes the items.
     pthread_mutex_t memory;
 };
 
@@ -116,7 +117,7 @@ static void copy_record(cgrun_record *to, const cgrun_record *from)
     PUT(to->mode, GET(from->mode));
 }
 
-/// Makes a full ring larger. Without memory the ring keeps its size forever.
+/// Makes a full ring larger. If there is no memory, the ring keeps its size forever.
 __attribute__((noinline)) static void grow(cgrun_ring *ring)
 {
     uint32_t size = ring->size * 2;
@@ -145,7 +146,7 @@ static void end_callout(cgrun_ring *ring, const Open *open, int64_t now)
         PUT(counts->longest, span);
 }
 
-/// Ends the callouts of that depth and deeper ones.
+/// Ends the open callouts of this depth and all deeper ones.
 static void end_callouts(cgrun_ring *ring, uint32_t depth, int64_t now)
 {
     for (; ring->open_depth >= depth && ring->open_depth > 0; ring->open_depth--) {
@@ -175,20 +176,20 @@ void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int
     switch (kind) {
     case CGRUN_RECORD_POLL:
     case CGRUN_RECORD_POLLED:
-        // Otherwise this is a poll of a run of ours, and not a host's.
+        // Inside a run, only a poll in an open callout is a host's. Any other poll is made by our own run.
         if (depth != 0 && ring->open_depth != depth)
             return;
         break;
     case CGRUN_RECORD_ENTER:
     case CGRUN_RECORD_WOKEN:
-        // An open callout goes on. A run that is entered is deeper, and a foreign loop inside the callout may have been
-        // woken.
+        // These records do not end an open callout. A run that begins is deeper, and the woken loop may be a foreign
+        // one inside the callout.
         break;
     default:
         end_callouts(ring, depth, now);
     }
     if (kind == CGRUN_RECORD_CALLOUT) {
-        // The number of another ring's item may lie behind the items of this ring.
+        // The number may belong to another ring and be too large for this one.
         if (item >= ring->item_end)
             item = 0;
         extra = begin_callout(ring, depth, item, extra, now);
@@ -196,7 +197,8 @@ void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int
     if (ring->head == ring->size && ring->size < ring->limit)
         grow(ring);
     cgrun_record *record = &ring->records[ring->head & (ring->size - 1)];
-    // A reader that sees a part of this record also sees the `head` that the last record has published.
+    // If a reader sees a part of this record, the fence makes it also see the `head` that the previous record
+    // published.
     __atomic_thread_fence(__ATOMIC_RELEASE);
     PUT(record->time, now);
     PUT(record->extra, extra);
@@ -225,8 +227,8 @@ cgrun_record *cgrun_ring_copy(cgrun_ring *ring, uint64_t *count, uint64_t *lost)
     uint64_t begin = end > ring->size ? end - ring->size : 0;
     for (uint64_t index = begin; copies != NULL && index < end; index++)
         copy_record(&copies[index - begin], &ring->records[index & (ring->size - 1)]);
-    // The writer may be writing the record after `head` now, in the place of a record that was copied. A ring that can
-    // still grow overwrites nothing, because its writer grows it first, and waits for the lock.
+    // The writer may now be writing the record at `head` over the oldest record that was copied. A ring that can still
+    // grow overwrites nothing, because its writer first waits for the lock to grow it.
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     uint64_t now = GET(ring->head) + (ring->size < GET(ring->limit) ? 0 : 1);
     uint64_t first = now > ring->size ? now - ring->size : 0;
@@ -246,7 +248,7 @@ cgrun_record *cgrun_ring_copy(cgrun_ring *ring, uint64_t *count, uint64_t *lost)
 
 // MARK: Items
 
-/// The place at which a key is, or would be.
+/// The place at which a key is, or would be inserted.
 static uint32_t place_of(const uint32_t *places, uint32_t place_count, const Item *items, uint64_t key)
 {
     uint32_t place = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (place_count - 1);
@@ -265,13 +267,13 @@ uint32_t cgrun_ring_known_item(const cgrun_ring *ring, uint64_t key) { return nu
 uint32_t cgrun_ring_item(const cgrun_ring *ring, uint64_t recording, uint64_t key, uint64_t labels)
 {
     uint32_t number = ring->recording == recording ? number_of(ring, key) : 0;
-    // An item that is known by its code has an odd key, and no label.
+    // An odd key consists of a closure's code, and has no label.
     return (key & 1) != 0 || ring->items[number].labels == labels ? number : 0;
 }
 
 uint32_t cgrun_ring_item_count(const cgrun_ring *ring) { return ring->item_count; }
 
-/// Makes a new table of places, with `place_count` places, and finds the places of all items. With the lock held.
+/// Rebuilds the hash table with `place_count` places. Returns false if there is no memory. Call it with the lock held.
 static bool place_all(cgrun_ring *ring, uint32_t place_count)
 {
     uint32_t *places = calloc(place_count, sizeof *places);
@@ -287,7 +289,7 @@ static bool place_all(cgrun_ring *ring, uint32_t place_count)
     return true;
 }
 
-/// Makes room for one more item. False without memory. With the lock held.
+/// Makes room for one more item. Returns false if there is no memory. Call it with the lock held.
 static bool make_space(cgrun_ring *ring)
 {
     if (ring->item_end < ring->item_space)
@@ -302,7 +304,7 @@ static bool make_space(cgrun_ring *ring)
     return true;
 }
 
-/// Returns a number that no item has; 0 without memory. With the lock held.
+/// Returns a number that no item has; 0 if there is no memory. Call it with the lock held.
 static uint32_t free_number(cgrun_ring *ring)
 {
     uint32_t number = ring->first_free;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out where a thread stands. A signal asks the thread, and its handler walks the thread's stack.
+// Takes a backtrace of a thread: sends it a signal, whose handler walks the thread's stack.
 
 #define _GNU_SOURCE
 
@@ -18,18 +18,18 @@
 
 // MARK: Asking
 
-/// The one question under way, and its answer. It is static, so that a handler that comes late still finds it, and
-/// finds that its thread is not asked.
+/// The one request that is under way, and its answer. This memory is static, because a handler may run after the
+/// request has ended.
 static struct {
     const cgrun_beat *beat;
     cgrun_sample sample;
-    // Not on the stack of the asked thread, because that may be small.
+    // This array is not on the stack of the asked thread, because that stack may be small.
     void *frames[CGRUN_MOST_FRAMES + 8];
     sem_t answered;
 } asked;
-/// The serial number of the thread that is asked; 0 if no thread is asked. The kernel's id is not used, because another
-/// thread may have it by now. The handler and the asking thread both try to set it to 0. The one that succeeds may use
-/// `asked`.
+/// The serial number of the asked thread; 0 if no thread is asked. The kernel's id is not used, because another thread
+/// may have reused it. The handler and the asking thread both try to set this number to 0. The thread that succeeds may
+/// use `asked`.
 static uint64_t asked_thread;
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
@@ -45,13 +45,15 @@ static uintptr_t interrupted_at(const ucontext_t *context)
 #endif
 }
 
-/// Notes what GLib dispatches. If the depth is not 0, g_main_current_source() only reads the thread's own memory.
+/// Notes the GSource that GLib dispatches. If the depth is not 0, g_main_current_source() only reads the thread's own
+/// memory.
 static void note_source(cgrun_sample *sample)
 {
     sample->depth = cgrun_thread_depth();
     sample->source[0] = '\0';
     GSource *source = sample->depth > 0 ? g_main_current_source() : NULL;
-    // Not g_source_get_context(), which complains about a source that was destroyed in its callback.
+    // g_source_get_context() is not used, because it logs a critical message if the source was destroyed in its
+    // callback.
     _Static_assert(sizeof(gpointer) != 8 || offsetof(GSource, context) == 32, "the context of a GSource");
     sample->context = source != NULL ? source->context : NULL;
     const char *name = source != NULL ? g_source_get_name(source) : NULL;
@@ -59,8 +61,8 @@ static void note_source(cgrun_sample *sample)
         strncat(sample->source, name, sizeof sample->source - 1);
 }
 
-/// Notes the stack, beginning with the function that was interrupted. After its first call, backtrace() takes no lock
-/// and allocates no memory. It walks through the frame of the signal.
+/// Notes the stack, beginning with the interrupted function. After its first call, backtrace() takes no lock and
+/// allocates no memory. It walks past the signal's frame to the interrupted function.
 static void note_frames(cgrun_sample *sample, uintptr_t interrupted)
 {
     void **all = asked.frames;
@@ -82,7 +84,8 @@ static void answer(int signal, siginfo_t *info, void *context)
     (void)signal;
     int saved = errno;
     uint64_t thread = cgrun_thread_known_serial();
-    // Otherwise nobody asks this thread: the signal comes from another process, was raised, or comes late.
+    // If this check fails, the signal is not a request to this thread: another process sent it, the program raised it,
+    // or it is late.
     if (info->si_code == SI_TKILL && thread != 0
         && __atomic_compare_exchange_n(&asked_thread, &thread, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         asked.sample.count = cgrun_beat_count(asked.beat);
@@ -97,7 +100,7 @@ static void answer(int signal, siginfo_t *info, void *context)
 static struct {
     unsigned users;
     struct sigaction former;
-    // A question was not answered. The signal may still be pending, and its former disposition may end the process.
+    // A request was not answered. The signal may still be pending, and its former disposition might end the process.
     bool is_pending;
 } uses[NSIG];
 
@@ -121,12 +124,12 @@ static int begin_answering(int signal)
     if (is_handled_by_another(&former))
         return EBUSY;
     struct sigaction action = {.sa_sigaction = answer, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    // All signals are blocked in our handler. If another handler interrupted ours, it could leave by siglongjmp(), and
-    // nobody would answer.
+    // Our handler blocks all signals. Otherwise another handler could interrupt it and leave by siglongjmp(), and the
+    // request would get no answer.
     sigfillset(&action.sa_mask);
     if (sigaction(signal, &action, &former) != 0)
         return errno;
-    // Another thread has installed a handler since the look above.
+    // Another thread has installed a handler since the check above.
     if (is_handled_by_another(&former)) {
         sigaction(signal, &former, NULL);
         return EBUSY;
@@ -162,7 +165,7 @@ void cgrun_sample_finish(int signal)
 {
     struct sigaction now;
     pthread_mutex_lock(&asking);
-    // A handler that another thread has installed stays, even if it was installed between the look and the change.
+    // Keep a handler that another thread has installed, even if that happened between the check and the change.
     bool is_free = --uses[signal].users == 0 && !uses[signal].is_pending;
     if (is_free && sigaction(signal, NULL, &now) == 0 && is_answered_by_us(&now)
         && sigaction(signal, &uses[signal].former, &now) == 0 && !is_answered_by_us(&now))
@@ -182,7 +185,7 @@ bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_s
     __atomic_store_n(&asked_thread, thread != 0 ? serial : 0, __ATOMIC_RELEASE);
     bool is_sent = is_ours && thread != 0 && syscall(SYS_tgkill, getpid(), thread, signal) == 0;
     bool is_answered = is_sent && cgrun_semaphore_wait(&asked.answered, cgrun_now() + span);
-    // The question is withdrawn. If the handler has begun meanwhile, its answer still comes, and this waits for it.
+    // Withdraw the request. If the handler has already begun, wait for its answer.
     if (!is_answered && __atomic_exchange_n(&asked_thread, 0, __ATOMIC_ACQ_REL) == 0 && is_sent)
         is_answered = cgrun_semaphore_wait(&asked.answered, INT64_MAX);
     uses[signal].is_pending |= is_sent && !is_answered && signal != SIGURG;

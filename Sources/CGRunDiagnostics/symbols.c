@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the function and the file at an address. The dynamic linker is not asked, because a thread that stalls inside
-// dlopen() holds its lock.
+// Finds the function and the file at an address. It does not use functions that take the dynamic linker's lock, because
+// a thread that stalls inside dlopen() holds this lock.
 
 #define _GNU_SOURCE
 
@@ -20,8 +20,8 @@
 
 // MARK: Loaded files
 
-/// The loaded file at an address, and where it begins in memory; NULL if there is none. Since glibc 2.35 this takes no
-/// lock. An older glibc takes the loader's lock, so there the file is found only if the caller may wait.
+/// The loaded file at an address, and its start in memory; NULL if there is no file. Since glibc 2.35 this takes no
+/// lock. An older glibc takes the loader's lock, so the file is found only if `may_wait` is true.
 static const struct link_map *loaded_at(uintptr_t address, bool may_wait, const void **start)
 {
 #if __GLIBC_PREREQ(2, 35)
@@ -82,8 +82,8 @@ static bool image_open(Image *image, const char *path)
     return bytes != MAP_FAILED;
 }
 
-/// The address of `count` entries of `size` bytes at an offset of the file. NULL if the file ends before them, or if
-/// the offset is not a multiple of 8.
+/// The address of `count` entries of `size` bytes at an offset of the file. NULL if the file is too short, or if the
+/// offset is not a multiple of 8.
 static const void *image_at(const Image *image, uint64_t offset, uint64_t count, size_t size)
 {
     if (offset > image->size || count > (image->size - offset) / size || offset % 8 != 0)
@@ -91,14 +91,15 @@ static const void *image_at(const Image *image, uint64_t offset, uint64_t count,
     return image->bytes + offset;
 }
 
-/// Whether a symbol is the function at an offset.
+/// Whether a symbol is a function that contains an offset.
 static bool is_function_at(const ElfW(Sym) *symbol, uint64_t offset)
 {
     return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && offset >= symbol->st_value
         && offset - symbol->st_value < symbol->st_size;
 }
 
-/// A copy of the name of the function in a table of symbols that an offset lies in; NULL if it lies in none.
+/// A copy of the name of the function that contains an offset, from one table of symbols; NULL if no function contains
+/// it.
 static char *name_in(const Image *image, const ElfW(Shdr) *table, const ElfW(Shdr) *texts, uint64_t offset)
 {
     uint64_t count = table->sh_size / sizeof(ElfW(Sym));
@@ -113,8 +114,9 @@ static char *name_in(const Image *image, const ElfW(Shdr) *table, const ElfW(Shd
     return NULL;
 }
 
-/// Whether a file is the one that was loaded, and not a later version of the library. The first page has the headers
-/// and, as a rule, the build ID. Device and inode do not suffice: on an overlay, the kernel reports those of a layer.
+/// Whether a file is the one that was loaded, and not a later version of the library. Compares the first page, which
+/// has the headers and usually the build ID. Device and inode are not enough, because on an overlay file system the
+/// kernel reports those of a layer.
 static bool is_loaded(const Image *image, const void *start)
 {
     enum { PAGE = 4096 };
@@ -145,8 +147,8 @@ static char *name_in_file(const char *path, const void *start, uint64_t offset)
 
 // MARK: Symbols in memory
 
-/// An entry of a loaded file's dynamic section as a pointer; NULL without one. The loader has relocated the entry,
-/// unless the section is read-only as in the kernel's own file, linux-vdso.so.
+/// An entry of a loaded file's dynamic section as a pointer; NULL if there is no such entry. The loader has relocated
+/// the entry, unless the section is read-only as in the kernel's own file, linux-vdso.so.
 static const void *dynamic_entry(const struct link_map *map, ElfW(Sxword) tag)
 {
     for (const ElfW(Dyn) *entry = map->l_ld; entry != NULL && entry->d_tag != DT_NULL; entry++) {
@@ -157,8 +159,8 @@ static const void *dynamic_entry(const struct link_map *map, ElfW(Sxword) tag)
     return NULL;
 }
 
-/// The number of symbols, which a hash table in GNU's format implies. The chain of the highest bucket ends with the
-/// last symbol.
+/// Computes the number of symbols from a hash table in GNU's format. The chain of the highest bucket ends with the last
+/// symbol.
 static uint32_t count_of_hashed(const uint32_t *table)
 {
     uint32_t bucket_count = table[0], first = table[1], bloom_size = table[2];
@@ -174,8 +176,8 @@ static uint32_t count_of_hashed(const uint32_t *table)
     return last + 1;
 }
 
-/// The name of the exported function at an address of a loaded file. It needs no file on disk, because that may be
-/// deleted or replaced.
+/// The name of the exported function at an address of a loaded file. It reads only memory, because the file on disk may
+/// be deleted or replaced.
 static char *name_in_memory(const struct link_map *map, uintptr_t address)
 {
     const ElfW(Sym) *symbols = dynamic_entry(map, DT_SYMTAB);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of Core Foundation's functions, which Foundation exports. They are declared here as in Core Foundation's
-// documentation, or as in its source.
+// Wrappers of Core Foundation's functions, which Foundation exports. Their declarations follow Core Foundation's
+// documentation or source.
 
 #define _GNU_SOURCE
 
@@ -187,14 +187,15 @@ void cgrun_guest_invalidate_source(void *source) { CFRunLoopSourceInvalidate(sou
 static int port_of_probe(void *info) { return (int)(intptr_t)info; }
 static void probe_called(void *info) { (void)info; }
 
-/// Only the epoll that watches a descriptor can change how it watches the descriptor.
+/// Whether an epoll watches a descriptor. EPOLL_CTL_MOD fails for a descriptor that the epoll does not watch.
 static bool watches(int epoll, int descriptor)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = descriptor};
     return epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) == 0;
 }
 
-/// The epoll that watches the descriptor, among those numbers that may be open if /proc is missing; -1 if none does.
+/// The epoll that watches the descriptor; -1 if there is none. Without /proc, this tries all numbers that descriptors
+/// can have.
 static int epoll_by_number(int descriptor)
 {
     struct rlimit limit = {0};
@@ -207,10 +208,10 @@ static int epoll_by_number(int descriptor)
     return -1;
 }
 
-/// The epoll that watches the descriptor; -1 if none does.
+/// The epoll that watches the descriptor; -1 if there is none.
 static int epoll_that_watches(int descriptor)
 {
-    // Not /proc/self, which is the main thread: that may have ended.
+    // /proc/self is not used, because it shows the main thread, which may have ended.
     DIR *files = opendir("/proc/thread-self/fd");
     if (files == NULL)
         return epoll_by_number(descriptor);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notices the calls of Core Foundation's functions that give a run loop something to do, or run one. Other objects then
-// call the functions in this file instead, which report the call.
+// Notices calls of Core Foundation's functions that give a run loop work or run it. Other loaded objects then call the
+// functions in this file instead, which report each call.
 
 #define _GNU_SOURCE
 
@@ -28,7 +28,7 @@ static unsigned char is_waiting(void *loop);
 static int32_t run(void *loop, Ref mode, double seconds, unsigned char returns_after_source);
 static void drain(void *message);
 
-// Foundation itself calls the functions up to RUN through slots.
+// Foundation itself calls the functions up to RUN through slots. So each of them must have a slot there.
 enum {
     WAKE_UP, PERFORM_BLOCK, ADD_OBSERVER, ADD_TIMER, ADD_SOURCE, SIGNAL, STOP, RUN,
     ADD_COMMON_MODE, IS_WAITING, DRAIN, COUNT,
@@ -42,7 +42,7 @@ static cgrun_slot_function functions[COUNT] = {
     [ADD_SOURCE] = {"CFRunLoopAddSource", NULL, (void *)add_source},
     [SIGNAL] = {"CFRunLoopSourceSignal", NULL, (void *)signal_source},
     [STOP] = {"CFRunLoopStop", NULL, (void *)stop},
-    // All runs call this function.
+    // All run functions of Core Foundation call this function.
     [RUN] = {"CFRunLoopRunSpecific", NULL, (void *)run},
     [ADD_COMMON_MODE] = {"CFRunLoopAddCommonMode", NULL, (void *)add_common_mode},
     [IS_WAITING] = {"CFRunLoopIsWaiting", NULL, (void *)is_waiting},
@@ -178,7 +178,8 @@ bool cgrun_notices_find(void)
 
 bool cgrun_notices_begin(const cgrun_notices *wanted)
 {
-    // Set only once, because another thread may still be in a call that began before the last cgrun_notices_end().
+    // Set the functions only once, because another thread may still be in a call that began before the last
+    // cgrun_notices_end().
     if (notices.noticed == NULL)
         notices = *wanted;
     unsigned in_original[COUNT] = {0};

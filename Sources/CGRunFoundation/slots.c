@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slots through which loaded objects call functions of one another. We replace the address that the dynamic linker
-// has put into a slot.
+// The slots of the global offset table, through which loaded objects call functions of other objects. We replace the
+// address that the dynamic linker has put into a slot.
 //
-// A slot that is resolved lazily may be resolved by another thread after it was set here. It then holds the original
-// again, so it is set a second time when such a call is over.
+// If a slot is resolved lazily, another thread may resolve it after we have set it. It then holds the original again,
+// so a later call of cgrun_slots_set() sets it once more.
 //
-// The linker lists an object that another thread loads before it relocates the object and protects its pages. Until
-// then the linker adds to what a slot holds. If we protected such a page, the linker's thread would crash. So such a
-// slot is left alone.
+// While another thread loads an object, the linker lists the object before it relocates the object and protects its
+// pages. Relocation adds to the value in a slot. If we protected the slot's page earlier, the linker's thread would
+// crash. So we leave such a slot alone.
 
 #define _GNU_SOURCE
 
@@ -42,7 +42,7 @@ enum { MACHINE = EM_AARCH64 };
 enum { MACHINE = EM_NONE };
 #endif
 
-/// The data of a loaded object that its program headers and its dynamic section give.
+/// The data of a loaded object, from its program headers and its dynamic section.
 typedef struct {
     uintptr_t base;
     uintptr_t protected_from, protected_to;
@@ -125,7 +125,7 @@ static bool slot_write(const Object *object, void **slot, void *expected, void *
     bool protects = is_protected(object, slot);
     if (protects && (is_writable((uintptr_t)page) || mprotect(page, size, PROT_READ | PROT_WRITE) != 0))
         return false;
-    // Another thread may have resolved the slot meanwhile. Then the slot keeps what it holds now.
+    // If another thread has resolved the slot meanwhile, the slot keeps that value.
     __atomic_compare_exchange_n(slot, &expected, address, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     if (protects)
         mprotect(page, size, PROT_READ);
@@ -152,8 +152,8 @@ static void slot_set(const Object *object, void **slot, bool is_weak, unsigned i
     void *held;
     bool is_late = false;
     while ((held = __atomic_load_n(slot, __ATOMIC_ACQUIRE)) != wanted) {
-        // A slot that is not resolved yet points into the object's own text. Such a slot may stay as it is when the
-        // originals are restored.
+        // A slot that is not resolved yet points into the object's own code. When the originals are restored, such a
+        // slot may stay unchanged.
         bool is_unresolved = !walk->back && held != original && is_inside(object, held);
         if (held != (walk->back ? replacement : original) && !is_unresolved)
             break;
@@ -163,7 +163,7 @@ static void slot_set(const Object *object, void **slot, bool is_weak, unsigned i
     }
     if (walk->result == NULL)
         return;
-    // The slot holds nothing, or an offset from the object's beginning: the object is still being loaded.
+    // If the slot holds zero or an offset from the object's base, the object is still being loaded.
     is_late |= object->base != 0 && !is_weak && (uintptr_t)held <= object->text_to - object->base;
     walk->result->is_incomplete |= is_late;
     if (walk->result->in_original != NULL && held == wanted && is_inside(object, original))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors that a forked child does not keep.
+// Descriptors that are closed in a forked child.
 
 #define _GNU_SOURCE
 
@@ -13,9 +13,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// `kept` has a bit for each descriptor. The mutex guards it. These descriptors are made and closed while the mutex is
-// held, so a child is forked before or after that, never in between. Such calls are made by syscall(), because libc's
-// functions are cancellation points: pthread_cancel() could end the thread while it holds the mutex.
+// `kept` has a bit for each such descriptor. The mutex guards it, and is also held during fork() and while such a
+// descriptor is opened or closed. So no child is forked in between. The calls are made by syscall() where libc's
+// function is a cancellation point: pthread_cancel() could end the thread while it holds the mutex.
 static pthread_mutex_t kept_mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long *kept;
 static unsigned kept_words;
@@ -62,7 +62,8 @@ void cgrun_kept_close(int descriptor)
 {
     pthread_mutex_lock(&kept_mutex);
     unsigned long bit = 1ul << descriptor % WORD;
-    // In a forked child the bit is not set: the descriptor is closed already, and its number may be another file's.
+    // In a forked child the bit is not set: the descriptor was closed at the fork, and its number may be another
+    // file's.
     if (kept[descriptor / WORD] & bit) {
         kept[descriptor / WORD] &= ~bit;
         syscall(SYS_close, descriptor);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors that a forked child does not keep. Such a descriptor is made between the two calls below, and closed by
+// Descriptors that are closed in a forked child. Open such a descriptor between the two calls below, and close it by
 // cgrun_kept_close().
 #ifndef CGRUN_KEPT_H
 #define CGRUN_KEPT_H

@@ -59,8 +59,8 @@ int cgrun_packet_send(
     return sent < 0 ? errno : 0;
 }
 
-// recvmsg(2) fails with ECONNRESET once, if the other end has gone without having received everything. The packets that
-// the other end has sent come after that.
+// If the other end has gone without having received everything, recvmsg(2) fails once with ECONNRESET. After that it
+// returns the packets that the other end has sent.
 static bool is_to_be_tried_again(void) { return errno == EINTR || errno == ECONNRESET; }
 
 static void close_all(const int *descriptors, unsigned count)
@@ -104,7 +104,7 @@ ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descript
     }
     if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
         close_all(descriptors, found);
-        // With MSG_CTRUNC the kernel has delivered the descriptors for which there were numbers left, and dropped the
+        // MSG_CTRUNC: the kernel has delivered the descriptors for which there were numbers left, and dropped the
         // others.
         errno = message.msg_flags & MSG_TRUNC ? EBADMSG : EMFILE;
         return -1;
@@ -128,9 +128,9 @@ void cgrun_packet_wait(int socket, int event, int64_t nanoseconds)
 bool cgrun_packet_all_taken(int socket)
 {
     int bytes = 0;
-    // The kernel wakes the waiting sender before it subtracts the last byte of the packet that was received. So fewer
-    // bytes than a header has count as none. If a sandbox forbids the call, everything counts as received, because
-    // otherwise the sender would wait forever.
+    // The kernel wakes the waiting sender before it subtracts the last byte of the received packet. So fewer bytes than
+    // a header has count as none. If a sandbox forbids the call, everything counts as received. Otherwise the sender
+    // would wait forever.
     return syscall(SYS_ioctl, socket, SIOCOUTQ, &bytes) != 0 || (size_t)bytes < sizeof(cgrun_packet);
 }
 
@@ -145,7 +145,7 @@ void cgrun_packet_shut(int socket) { shutdown(socket, SHUT_RDWR); }
 
 void cgrun_packet_drain(int socket)
 {
-    // With this option each packet has credentials, for which there is no room here. So MSG_CTRUNC distinguishes an
+    // With this option each packet has credentials, for which `message` has no room. So MSG_CTRUNC distinguishes an
     // empty packet from the end of the connection.
     int on = 1;
     struct msghdr message;
@@ -199,8 +199,8 @@ const void *cgrun_memory_map(int memory, uint64_t size)
     struct stat status;
     struct statfs system;
     int seals = fcntl(memory, F_GET_SEALS);
-    // Without the seals the sender could change the pages or remove them while they are read, and the read would cause
-    // a SIGBUS. A file of huge pages is refused, too: it may have no page for its bytes, which causes a SIGBUS as well.
+    // Without the seals the sender could remove pages while they are read, which causes a SIGBUS, or change them. A
+    // file of huge pages is refused, too: if no such page is free, a read causes a SIGBUS.
     if (seals < 0 || (seals & SEALED) != SEALED || fstat(memory, &status) != 0 || fstatfs(memory, &system) != 0 ||
         system.f_type != TMPFS_MAGIC || (uint64_t)status.st_size != size) {
         errno = EBADMSG;

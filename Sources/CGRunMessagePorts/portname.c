@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of message ports. Each name has a file for its lock and a file for its socket, in a directory of the
-// user's.
+// The names of message ports. A name has a lock file and a socket file in a directory of the user's.
 
 #define _GNU_SOURCE
 
@@ -22,7 +21,7 @@
 // The sticky bit tells systemd-tmpfiles to keep the lock's file.
 enum { DIRECTORY_MODE = 0700, LOCK_MODE = S_ISVTX | 0600, SOCKET_MODE = 0600 };
 
-// fchmod() does not work for a descriptor that was opened by O_PATH.
+// fchmod() does not work for a descriptor that was opened with O_PATH.
 static bool set_mode(int descriptor, mode_t mode)
 {
     char path[sizeof CGRUN_DESCRIPTOR_FILES + 12];
@@ -30,7 +29,7 @@ static bool set_mode(int descriptor, mode_t mode)
     return chmod(path, mode) == 0;
 }
 
-// Sets the mode of a file, also of one that this user may not open. A symbolic link is not followed.
+// Also sets the mode of a file that this user may not open. Does not follow a symbolic link.
 static bool set_file_mode(int directory, const char *file, mode_t mode)
 {
     int found = openat(directory, file, O_PATH | O_CLOEXEC | O_NOFOLLOW);
@@ -59,8 +58,8 @@ int cgrun_port_directory_open(int outer, const char *name, bool makes)
     struct stat status;
     if (directory < 0 || fstat(directory, &status) != 0)
         return directory;
-    // If the owner's bits are missing, a umask has removed them. The process that made the directory has not set the
-    // mode yet, or has ended before. A directory that is open to others stays as it is, because others may have put
+    // If the owner's bits are missing, a umask has removed them: the process that made the directory has not set the
+    // mode yet, or was killed before. A directory that is open to others stays as it is, because others may have put
     // files into it.
     if (is_only_for_this_user(&status) && (status.st_mode & DIRECTORY_MODE) != DIRECTORY_MODE &&
         !set_mode(directory, DIRECTORY_MODE)) {
@@ -115,8 +114,8 @@ static int make_or_open_lock(int directory, const char *name)
 static int open_lock(int directory, const char *name)
 {
     int lock = make_or_open_lock(directory, name);
-    // A umask has removed the owner's bits from the mode. The process that made the file has not set the mode yet, or
-    // has ended before.
+    // The owner's bits are missing, because a umask has removed them: the process that made the file has not set the
+    // mode yet, or was killed before.
     if (lock < 0 && errno == EACCES && set_file_mode(directory, name, LOCK_MODE))
         lock = make_or_open_lock(directory, name);
     return lock;
@@ -131,8 +130,8 @@ int cgrun_port_lock(int directory, const char *file)
         if (lock < 0)
             return -1;
         int error = flock(lock, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-        // The name's last owner, or a program that tidies up, may have removed the file since it was opened. Then the
-        // lock of the opened file means nothing, even if another process holds it.
+        // The former owner of the name, or a program that tidies up, may have removed the file since it was opened.
+        // Then the lock of the opened file has no meaning, even if another process holds it.
         bool is_current = is_same_file(lock, directory, name);
         if (is_current && error == 0) {
             fchmod(lock, LOCK_MODE);
@@ -152,7 +151,7 @@ void cgrun_port_hide(int directory, const char *file, int lock)
 {
     char name[LOCK_FILE];
     name_lock(name, file);
-    // If the lock's file was removed, the name may be another port's by now.
+    // If the lock file was removed, the name may belong to another port now.
     if (is_same_file(lock, directory, name))
         unlinkat(directory, file, 0);
 }
@@ -162,20 +161,20 @@ void cgrun_port_unlock(int directory, const char *file, int lock)
     char name[LOCK_FILE];
     name_lock(name, file);
     if (is_same_file(lock, directory, name)) {
-        // The socket's file is removed first. Once the lock's file is gone, both files may be another port's.
+        // Remove the socket file first. Once the lock file is removed, both names may belong to another port.
         unlinkat(directory, file, 0);
         unlinkat(directory, name, 0);
     }
-    // A child that is being spawned may have a copy of the descriptor, and the file may not have been removed. Then
-    // closing the descriptor would not release the lock.
+    // A child that is being spawned may have a copy of the descriptor. Then closing the descriptor does not release the
+    // lock.
     flock(lock, LOCK_UN);
     cgrun_kept_close(lock);
 }
 
 // MARK: The socket
 
-// The address uses the directory's descriptor. The directory's path may be longer than an address can be, and may lead
-// elsewhere by now.
+// The address uses the directory's descriptor, because the directory's path may be too long for an address, and may
+// name another directory now.
 static void address_of(struct sockaddr_un *address, int directory, const char *file)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -195,7 +194,7 @@ int cgrun_port_listen(int directory, const char *file)
     int listener = cgrun_port_socket();
     if (listener < 0)
         return -1;
-    // An owner that was killed may have left a socket.
+    // A former owner that was killed may have left its socket file.
     if (unlinkat(directory, file, 0) != 0 && errno != ENOENT)
         goto failed;
     // bind() makes the file with the mode of the socket, less the umask.
@@ -220,7 +219,7 @@ static bool is_of_this_user(int socket)
 
 int cgrun_port_accept(int listener)
 {
-    // This is asked before the peer is accepted, so that during a shortage the peer waits and is not lost.
+    // Asked first, so that a shortage here does not lose an accepted peer.
     int are_users_known = cgrun_are_users_known();
     if (are_users_known < 0)
         return -1;
@@ -229,7 +228,7 @@ int cgrun_port_accept(int listener)
     if (peer < 0 || (are_users_known && is_of_this_user(peer)))
         return peer;
     cgrun_kept_close(peer);
-    // Not EPERM, which a sandbox returns for the call itself.
+    // A sandbox returns EPERM for the call itself, so another error is used here.
     errno = ECONNABORTED;
     return -1;
 }

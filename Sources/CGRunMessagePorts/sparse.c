@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the memory of a message has holes, which are pages that its sender has never written.
+// Finds out whether the memory of a message has holes, which are pages that its sender has never written.
 //
-// To find a hole, the kernel looks at each page, which takes 10 to 40 ms for 1 GiB. A peer pays for its memory once and
-// can send it thousands of times. So the answers for the last 64 memories are kept. Sealed memory cannot change. Its
-// device, its number, its size and the time of its last change together identify it.
+// To find a hole, the kernel searches every page, which takes 10 to 40 ms for 1 GiB. A peer can send the same memory
+// thousands of times, so the answers for the last 64 memories are kept. Sealed memory cannot change. Its device, inode
+// number, size and time of the last change together identify it.
 
 #define _GNU_SOURCE
 
@@ -23,8 +23,8 @@ typedef struct {
     bool is_whole;
 } Answer;
 
-/// Memory of up to SMALL bytes is looked up each time, which is quick. Its answers would displace those of larger
-/// memory.
+/// Memory of up to SMALL bytes is searched each time, which is quick. If its answers were kept, they would displace
+/// those of larger memory.
 enum { SMALL = 1 << 20, ANSWERS = 64 };
 
 // Guarded by the lock.
@@ -60,8 +60,8 @@ static void keep_answer(const Answer *answer)
     pthread_mutex_unlock(&lock);
 }
 
-/// Whether a memory has no hole. The number of blocks does not show that, because blocks may be behind the end of the
-/// file. If a sandbox forbids the question, the memory counts as whole.
+/// Whether a memory has no hole. The number of blocks does not show that, because blocks may lie behind the end of the
+/// file. If a sandbox forbids lseek(), the memory counts as whole.
 static bool look_up(int memory, off_t size)
 {
     off_t hole = lseek(memory, 0, SEEK_HOLE);

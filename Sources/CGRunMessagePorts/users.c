@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the kernel tells users apart for this process. In a user namespace, users without a number there all have the
-// overflow number. A process that has that number itself cannot tell them from its own user.
+// Finds out whether the kernel tells users apart for this process. In a user namespace, all users without a number
+// there have the overflow number. A process that has this number itself cannot tell them from its own user.
 
 #define _GNU_SOURCE
 
@@ -30,7 +30,7 @@ static bool read_text(const char *path, char *text, size_t size)
     return count >= 0;
 }
 
-// Each line of the map has a first number here, the first number outside, and the count of numbers.
+// Each line of the map has the first number inside the namespace, the first number outside, and the count of numbers.
 static bool maps_everybody(const char *map)
 {
     uint64_t all = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reference to a `GBytes`, and conversions between `GBytes` and message data. They do not copy where that is
+// A reference to a `GBytes`, and conversions between `GBytes` and message data. The conversions avoid copies where
 // possible.
 
 import CGRunHeaders
@@ -22,7 +22,7 @@ final class Bytes: @unchecked Sendable {
 }
 
 extension GRunLoop.MessageData {
-    /// Makes message data that refers to a `GBytes` and keeps it, without a copy; NULL gives empty data.
+    /// Makes message data that retains a `GBytes` and refers to its memory without a copy. NULL gives empty data.
     init(_ bytes: OpaquePointer?) {
         guard let bytes else {
             self = []

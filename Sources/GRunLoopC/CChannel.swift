@@ -21,7 +21,7 @@ enum Message: @unchecked Sendable {
         if case .value(let copy) = self { g_boxed_free(g_value_get_type(), copy) }
     }
 
-    /// The message for a C function that owns it.
+    /// The message as a pointer, for a C function that becomes its owner.
     var owned: gpointer? {
         switch self {
         case .pointer(let pointer): pointer
@@ -80,7 +80,7 @@ public func grun_channel_ref(_ channel: OpaquePointer?) -> OpaquePointer? { Call
 public func grun_channel_unref(_ channel: OpaquePointer?) { Call.of { $0.release(channel, isChannel) } }
 
 extension Call {
-    /// Gives the channel its receiver. `body` calls the C function with a message.
+    /// Sets the receiver of the channel. `body` calls the C function with a message.
     fileprivate func receive<Function>(
         _ channel: OpaquePointer?, _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: Function?,
         _ data: gpointer?, _ notify: GDestroyNotify?, _ body: @escaping @Sendable (Message, Closure<Function>) -> Void

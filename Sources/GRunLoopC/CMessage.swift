@@ -16,12 +16,12 @@ extension Call {
 
     func descriptors(_ first: UnsafePointer<gint>?, _ count: guint) -> [Int32]? {
         guard requires(first != nil || count == 0, "fds != NULL || n_fds == 0") else { return nil }
-        // A message has room for 16 descriptors of the program and one for the data. An array of 17 is refused when it
-        // is sent, so no more than 17 elements are read of a longer one.
+        // A message has room for 16 descriptors of the program and one for the data. Sending 17 descriptors fails, so
+        // it is enough to read 17 elements of a longer array.
         return Array(UnsafeBufferPointer(start: first, count: min(Int(clamping: count), Int(CGRUN_PACKET_DESCRIPTORS))))
     }
 
-    /// Runs `body`, which sends a message, a request or a reply. If it throws, sets the `GError` and returns nil.
+    /// If `body` throws, sets the `GError` and returns nil.
     func sends<Result>(
         _ place: ErrorPlace?, _ body: () throws(GRunLoop.MessageRequestError) -> Result
     ) -> Result? {
@@ -56,8 +56,8 @@ final class CMessage {
         }
     }
 
-    /// The data as a `GBytes`, made at the first call. Received data is checked when it is first read, and its sender
-    /// determines how long that takes. So the `GBytes` is not made earlier.
+    /// The data as a `GBytes`, which is made at the first call. Earlier it may not be needed, and a sender can make the
+    /// first read of its data slow.
     var bytes: OpaquePointer? {
         if let bytes = madeBytes.load(ordering: .acquiring) { return bytes }
         let new = data.makeBytes()
@@ -138,7 +138,9 @@ public func grun_message_reply(
             try reply.send(GRunLoop.MessageData(data), descriptors: descriptors)
         }
         if isSent == false {
-            fail(error, .becameInvalid, "nobody waits for this reply: the sender has gone, or already has a reply")
+            fail(
+                error, .becameInvalid,
+                "the reply was not sent, because the requester has disconnected or already has a reply")
         }
         return isSent == true
     }.gboolean
@@ -165,8 +167,7 @@ private let requestErrorQuark = g_quark_from_string("grun-message-request-error-
 @c @implementation public func grun_message_request_error_get_type() -> GType { requestErrorType }
 @c @implementation public func grun_message_request_error_quark() -> GQuark { requestErrorQuark }
 
-/// Sets a `GError` that says why a message, a request or a reply failed. `GRunMessageRequestError` has the same numbers
-/// as the Swift error.
+/// Sets a `GError`. `GRunMessageRequestError` has the same numbers as the Swift error.
 func fail(_ place: ErrorPlace?, _ error: GRunLoop.MessageRequestError, _ message: String? = nil) {
     g_set_error_literal(place, requestErrorQuark, gint(error.code), message ?? error.description)
 }

@@ -11,15 +11,15 @@ private let isPort: StaticString = "port != NULL"
 extension Call {
     func messagePort(_ pointer: OpaquePointer?) -> GRunLoop.MessagePort? { object(pointer, isPort) }
 
-    /// The name of a port, which may be NULL: then the result is `.some(nil)`. Nil, after a critical message, if the
-    /// name is not UTF-8.
+    /// Converts the name of a port. NULL gives `.some(nil)`. If the name is not UTF-8, logs a critical message and
+    /// returns nil.
     fileprivate func nullableName(_ name: UnsafePointer<CChar>?) -> String?? {
         guard let name else { return .some(nil) }
         guard let text = validated(name) else { return nil }
         return text
     }
 
-    /// Runs `body`. If it throws an error about a port or its name, sets the `GError` and returns nil.
+    /// If `body` throws, sets the `GError` and returns nil.
     func tries<Result>(
         _ place: ErrorPlace?, _ body: () throws(GRunLoop.MessagePortError) -> Result
     ) -> Result? {

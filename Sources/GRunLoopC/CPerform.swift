@@ -6,8 +6,8 @@ public import CGRunHeaders
 import GRunLoop
 
 extension Call {
-    /// Runs a function that enqueues a C function in a loop, in some modes. `body` makes the closure, which takes over
-    /// the data. If an argument is wrong, there is no closure, and the data stays the caller's.
+    /// Checks the arguments of a function that enqueues a C function, and passes them to `body`. `body` makes a closure
+    /// that owns the user data. If an argument is wrong, `body` is not called, and the caller still owns the data.
     fileprivate static func of<Result>(
         _ loop: OpaquePointer?, _ modes: (Call) -> [GRunLoop.Mode]?, _ function: GRunFunc?, error: ErrorPlace? = nil,
         otherwise result: Result,
@@ -84,7 +84,7 @@ public func grun_loop_perform_and_wait(
     }.gboolean
 }
 
-/// Runs `body`, which throws if the loop's thread has ended. Then this sets the `GError` and returns false.
+/// If `body` throws because the loop's thread has ended, sets the `GError` and returns false.
 private func succeeds(_ place: ErrorPlace?, _ body: () throws -> Void) -> Bool {
     if (try? body()) != nil { return true }
     fail(place, GRUN_ERROR_LOOP_ENDED, GRunLoop.LoopEndedError().description)
@@ -104,7 +104,7 @@ public func grun_loop_perform_after(
         guard let loop = call.loop(loop), let delay = call.seconds(seconds), let mode = call.mode(mode),
             let function = call.function(function)
         else { return 0 }
-        // On another thread this is released, which calls `notify`.
+        // Make the closure first. If this is not the loop's thread, releasing the closure calls `notify`.
         let closure = Closure(function, data, notify)
         guard call.isOwnThread(loop) else { return 0 }
         let number = loop.performNumbered(

@@ -67,8 +67,8 @@ extension GRunLoop.MessagePort: InvalidationNotifier {}
 extension GRunLoop.RemoteMessagePort: InvalidationNotifier {}
 
 extension Call {
-    /// Has a C function called when the port becomes invalid. It gets NULL for a port that is being freed: nothing may
-    /// take a reference to that.
+    /// Adds a C function that is called when the port becomes invalid. If the port is being freed, the function gets
+    /// NULL, because nothing may take a reference to the port any more.
     func addInvalidationFunction(
         _ function: GRunPortInvalidationFunc?, _ data: gpointer?, _ notify: GDestroyNotify?,
         to port: some InvalidationNotifier

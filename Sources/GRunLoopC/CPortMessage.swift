@@ -10,7 +10,8 @@ typealias SharedMessage = GRunLoop.PortMessage.Shared
 private let isMessage: StaticString = "message != NULL"
 
 extension Call {
-    /// The message, for functions that take its lock. Nil, after a log message, if it is NULL or in a forked child.
+    /// The message, for functions that take its lock. If it is NULL, or in a forked child, logs a message and returns
+    /// nil.
     func portMessage(_ pointer: OpaquePointer?) -> SharedMessage? {
         let message: SharedMessage? = object(pointer, isMessage)
         return message == nil || Fork.refuses("") ? nil : message

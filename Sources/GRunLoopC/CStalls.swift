@@ -17,7 +17,7 @@ public func grun_loop_watch_stalls(
         if closure == nil { notify?(data) }
         var handler: (@Sendable (GRunLoop.StallReport) -> Void)?
         if let closure {
-            // The monitor holds the loop while it calls the handler.
+            // `unowned` is safe, because the monitor retains the loop while it calls the handler.
             handler = { [unowned loop] report in
                 report.description.withCString {
                     closure.function(

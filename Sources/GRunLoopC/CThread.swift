@@ -56,7 +56,7 @@ public func grun_thread_stop(_ thread: OpaquePointer?) { Call.of { $0.thread(thr
 public func grun_thread_wait(_ thread: OpaquePointer?) {
     Call.of { call in
         guard let thread = call.thread(thread), !Fork.refuses(""),
-            call.requires(!thread.loop.isOfThisThread, "the calling thread is another one")
+            call.requires(!thread.loop.isOfThisThread, "thread is not the calling thread")
         else { return }
         thread.join()
     }

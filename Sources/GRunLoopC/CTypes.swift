@@ -7,12 +7,12 @@ import GRunLoop
 
 typealias ErrorPlace = UnsafeMutablePointer<UnsafeMutablePointer<GError>?>
 
-/// Registers types with GObject. A second copy of the library registers none, and its types are 0, because only one
-/// copy can register these names.
+/// Registers types with GObject. In a second copy of the library all types are 0, because only one copy can register
+/// these names.
 enum Types {
     static func boxed(_ name: String) -> GType { registered { GRunLoop.registerBoxedType(named: name) } }
 
-    /// Registers an enumeration. `values` has the values, and their names without the prefix.
+    /// `values` has the values, and their names without the prefix.
     static func enumeration<Value: RawRepresentable>(
         _ name: String, prefix: String, _ values: [(Value, String)]
     ) -> GType where Value.RawValue: BinaryInteger {
@@ -23,7 +23,6 @@ enum Types {
         }
     }
 
-    /// Registers flags, as ``enumeration(_:prefix:_:)``.
     static func flags<Value: RawRepresentable>(
         _ name: String, prefix: String, _ values: [(Value, String)]
     ) -> GType where Value.RawValue: BinaryInteger {
@@ -82,7 +81,6 @@ private let errorQuark = g_quark_from_string("grun-error-quark")
 @c @implementation public func grun_error_get_type() -> GType { errorType }
 @c @implementation public func grun_error_quark() -> GQuark { errorQuark }
 
-/// Sets a `GError` of the domain GRUN_ERROR: the environment has refused something.
 func fail(_ place: ErrorPlace?, _ code: GRunError, _ message: String) {
     g_set_error_literal(place, errorQuark, gint(code.rawValue), message)
 }
@@ -104,7 +102,7 @@ func fail(_ place: ErrorPlace?, _ error: GRunLoop.SystemError) {
     fail(place, code, error.description)
 }
 
-/// Runs `body`. Returns true if it does not throw; otherwise sets the `GError` and returns false.
+/// If `body` throws, sets the `GError` and returns false.
 func succeeds(_ place: ErrorPlace?, _ body: () throws(GRunLoop.SystemError) -> Void) -> Bool {
     do throws(GRunLoop.SystemError) {
         try body()
@@ -115,8 +113,8 @@ func succeeds(_ place: ErrorPlace?, _ body: () throws(GRunLoop.SystemError) -> V
     }
 }
 
-/// Implements the functions `grun_loop_add_...` of items whose adding can fail. Returns whether the item is in the
-/// mode: false without an error if the call was refused, the item is invalid, or the loop has ended.
+/// Implements the functions `grun_loop_add_...` for items whose addition can fail. Returns whether the item is in the
+/// mode. If the call was refused, the item is invalid or the loop has ended, returns false without an error.
 func adds<Item: GRunLoop.Item>(
     _ item: Item, to loop: GRunLoop, _ mode: GRunLoop.Mode, _ place: ErrorPlace?
 ) -> Bool where Item.AddError == GRunLoop.SystemError {

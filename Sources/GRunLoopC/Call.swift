@@ -33,7 +33,7 @@ struct Call {
 
     // MARK: Arguments
 
-    /// The Swift object behind an opaque pointer of C. Nil, after a critical message, if the pointer is NULL.
+    /// The Swift object behind an opaque pointer of C. If the pointer is NULL, logs a critical message and returns nil.
     func object<Object: AnyObject>(
         _ pointer: OpaquePointer?, _ expression: StaticString, as type: Object.Type = Object.self
     ) -> Object? {
@@ -59,8 +59,8 @@ struct Call {
         required(String(validatingCString: name), "g_utf8_validate (name, -1, NULL)")
     }
 
-    /// An item's label, which may be NULL: then the result is `.some(nil)`. Nil, after a critical message, if it is not
-    /// UTF-8.
+    /// Converts an item's label. NULL gives `.some(nil)`. If the label is not UTF-8, logs a critical message and
+    /// returns nil.
     func label(_ text: UnsafePointer<CChar>?) -> String?? {
         guard let text else { return .some(nil) }
         return required(String(validatingCString: text), "g_utf8_validate (label, -1, NULL)").map(Optional.some)
@@ -70,8 +70,8 @@ struct Call {
         guard let name = required(name, "mode != NULL"), requires(name.pointee != 0, "*mode != '\\0'") else {
             return nil
         }
-        // Most calls name one of these two modes. Recognizing them makes no string, whose memory a long name would
-        // allocate.
+        // Most calls name one of these two modes. Recognize them without making a string, which would allocate memory
+        // for a long name.
         switch cgrun_well_known_mode(name) {
         case CGRUN_MODE_DEFAULT: return .default
         case CGRUN_MODE_COMMON: return .common
@@ -80,7 +80,8 @@ struct Call {
         return required(String(validatingCString: name).map(GRunLoop.Mode.init(_:)), "g_utf8_validate (mode, -1, NULL)")
     }
 
-    /// A mode in which a loop can run. Nil, after a critical message, if it is wrong or the common modes' name.
+    /// A mode in which a loop can run. If the name is wrong, or names the common modes, logs a critical message and
+    /// returns nil.
     func runnableMode(_ name: UnsafePointer<CChar>?) -> GRunLoop.Mode? {
         guard let mode = mode(name), requires(mode != .common, "strcmp (mode, GRUN_MODE_COMMON) != 0") else {
             return nil
@@ -88,7 +89,7 @@ struct Call {
         return mode
     }
 
-    /// The modes of an array of names that ends with NULL. Nil, after a critical message, if one of them is wrong.
+    /// The modes of an array of names that ends with NULL. If a name is wrong, logs a critical message and returns nil.
     func modes(_ names: UnsafePointer<UnsafePointer<CChar>?>?) -> [GRunLoop.Mode]? {
         guard let names = required(names, "modes != NULL") else { return nil }
         var modes: [GRunLoop.Mode] = []
@@ -100,16 +101,16 @@ struct Call {
     }
 
     /// Converts seconds to a duration, rounded to the nearest nanosecond. A positive number gives at least one
-    /// nanosecond. An infinite or very large number gives the longest duration, a negative one of that size the least.
-    /// Nil, after a critical message, if the number is NaN.
+    /// nanosecond. An infinite or very large number gives the longest duration, or the least duration if it is
+    /// negative. If the number is NaN, logs a critical message and returns nil.
     func seconds(_ seconds: gdouble, _ expression: StaticString = "!isnan (seconds)") -> Duration? {
         guard requires(!seconds.isNaN, expression) else { return nil }
         let nearest = Int64(exactly: (seconds * 1e9).rounded()) ?? (seconds < 0 ? .min : .max)
         return .nanoseconds(nearest == 0 && seconds > 0 ? 1 : nearest)
     }
 
-    /// Whether an error can be stored at `place`, which is NULL if the caller does not want it. If it cannot, because
-    /// an error is there already, logs a critical message.
+    /// Whether an error can be stored at `place`, or `place` is NULL because the caller does not want errors. If an
+    /// error is already there, logs a critical message and returns false.
     func error(_ place: ErrorPlace?) -> Bool {
         requires(place == nil || place?.pointee == nil, "error == NULL || *error == NULL")
     }
@@ -117,7 +118,7 @@ struct Call {
     /// Whether the calling thread is the loop's own. If not, or in a forked child, logs a message and returns false.
     func isOwnThread(_ loop: GRunLoop) -> Bool { loop.isOnOwnThreadForC }
 
-    /// The loop, if the call is on its own thread. Nil, after a critical message, if it is not.
+    /// The loop, if this is its own thread. Otherwise logs a critical message and returns nil.
     func ownLoop(_ pointer: OpaquePointer?) -> GRunLoop? { loop(pointer).flatMap { isOwnThread($0) ? $0 : nil } }
 }
 
@@ -167,10 +168,10 @@ extension GRunLoop.Instant {
     }
 }
 
-/// Copies a string for C, which frees the copy with g_free().
+/// C frees the copy with g_free().
 func copy(_ string: String) -> UnsafeMutablePointer<CChar>? { g_strdup(string) }
 
-/// Copies strings to an array for C, which frees it with g_strfreev(). NULL is its last element.
+/// The array ends with NULL, and C frees it with g_strfreev().
 func copy(_ strings: [String]) -> UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? {
     let copies = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>(
         OpaquePointer(g_malloc0_n(gsize(strings.count + 1), gsize(MemoryLayout<OpaquePointer?>.size))))
@@ -180,7 +181,7 @@ func copy(_ strings: [String]) -> UnsafeMutablePointer<UnsafeMutablePointer<CCha
 
 // MARK: References
 
-/// Returns the pointer that C uses for a Swift object: the object's address. It holds no reference.
+/// Returns the pointer that C uses for a Swift object: the object's address, without a reference.
 func borrowed(_ object: AnyObject) -> OpaquePointer { OpaquePointer(Unmanaged.passUnretained(object).toOpaque()) }
 
 /// Returns the pointer that C uses for a Swift object, with a reference that the caller owns.

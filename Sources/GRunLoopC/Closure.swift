@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A C function with its user data, as Swift closures hold it.
+// A C function with its user data, for a Swift closure that calls it.
 
 import CGRunHeaders
 import GRunLoop
 
 /// A C function with its user data, and the function that releases the data.
 ///
-/// `notify` is called when the last Swift closure that holds this object is released. A timer or an observer releases
-/// its closure when it is invalidated (items 138 and 154). A source or a port does so when it is freed itself (item
-/// 98). A block does so after it was called or dropped. No lock is held during the call.
+/// `notify` is called when the last Swift closure that retains this object is released. A timer or an observer releases
+/// its closure when it is invalidated (items 138 and 154). A source or a port releases its closure when it is freed
+/// (item 98). A block is released after it was called or dropped. No lock is held during the call.
 class Closure<Function>: Forwarder, @unchecked Sendable {
     let function: Function
     let data: gpointer?

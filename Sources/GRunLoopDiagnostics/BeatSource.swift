@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Swift side of the GSource in beat.c. While a loop is watched or recorded, the source notes when a host's polls
-// begin and end.
+// The Swift wrapper of the GSource in beat.c. While a loop is watched or recorded, the GSource notes when a host's
+// polls begin and end.
 
 import CGRun
 import CGRunDiagnostics

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment variables that switch on stall reports and timelines, without a change of the program.
+// The environment variables that switch on stall reports and timelines in an unchanged program.
 
 import CGRun
 import CGRunDiagnostics
@@ -7,21 +7,21 @@ import GRunLoop
 import Glibc
 
 enum Environment {
-    /// Applies `GRUN_STALLS` and `GRUN_TIMELINE` to a new loop. With `GRUN_STALLS=200ms`, each loop of a thread is
-    /// watched as long as it lives, and its stalls are logged. With `GRUN_TIMELINE=run.html`, all loops are recorded,
-    /// and a picture is written when the process exits.
+    /// Applies `GRUN_STALLS` and `GRUN_TIMELINE` to a new loop. With `GRUN_STALLS=200ms`, the stalls of each thread's
+    /// loop are logged until the thread ends. With `GRUN_TIMELINE=run.html`, all loops are recorded, and a picture is
+    /// written when the process exits.
     static func startDiagnostics(of loop: GRunLoop) {
         _ = timeline
         guard let threshold = stalls, !GRunLoop.isServedByAnotherCopy else { return }
         let watcher = StallWatcher(
             loop, threshold: threshold, signal: StallWatcher.usualSignal, isLogged: true,
             tell: GRunLoop.StallMonitor.logger(of: loop))
-        // Only the end of the loop's thread ends the watcher. If the system has no thread left, the loop is not
-        // watched. This cannot be logged, because a log handler may ask for the loop that is being made.
+        // The watcher lives until the loop's thread ends. If no thread can be created for it, the loop is not watched.
+        // This error is not logged, because a log handler may use `GRunLoop.current`, which is still being created.
         _ = watcher.start()
     }
 
-    /// The threshold of `GRUN_STALLS`; nil if the variable is not set, or is not a span. It is read once.
+    /// The threshold of `GRUN_STALLS`; nil if the variable is not set, or is not a duration.
     private static let stalls: Nanoseconds? = {
         guard let text = cgrun_environment("GRUN_STALLS").map({ String(cString: $0) }), !text.isEmpty else {
             return nil
@@ -31,7 +31,8 @@ enum Environment {
         return threshold
     }()
 
-    /// The file of `GRUN_TIMELINE`; nil if no picture is wanted. The first access starts the recording.
+    /// The output file that `GRUN_TIMELINE` names; nil if nothing is to be recorded. The first access starts the
+    /// recording.
     private static let timeline: OutputFile? = {
         guard !GRunLoop.isServedByAnotherCopy, let path = cgrun_copy_timeline_path() else { return nil }
         defer { free(path) }
@@ -40,8 +41,7 @@ enum Environment {
         return OutputFile(path)
     }()
 
-    /// Writes the picture when the process exits. A forked child writes none, because its records are those of its
-    /// parent.
+    /// Called when the process exits. A forked child writes nothing, because the records are its parent's.
     private static func writeTimeline() {
         guard let file = timeline, !Fork.isChild else { return }
         do throws(GRunLoop.SystemError) { try GRunLoop.Timeline.ofProcess.write(to: file) } catch {
@@ -49,15 +49,17 @@ enum Environment {
         }
     }
 
-    /// Logs that `GRUN_STALLS` is not a span. It does so on a separate thread, because a log handler of the program may
-    /// ask for the loop that is being made.
+    /// Logs that `GRUN_STALLS` is not a duration. It does so on a separate thread, because a log handler may use
+    /// `GRunLoop.current`, which is still being created.
     private static func complain() {
         var thread = pthread_t()
         let error = pthread_create(
             &thread, nil,
             { _ in
                 let text = cgrun_environment("GRUN_STALLS").map { String(String(cString: $0).prefix(40)) } ?? ""
-                Log.warning("GRUN_STALLS=\(text): no stalls are logged; write it as 200ms or 0.5s")
+                Log.warning(
+                    "GRUN_STALLS=\(text) is not a time span, so no stalls are logged; write 200ms or 0.5s, for example"
+                )
                 return nil
             }, nil)
         if error == 0 { pthread_detach(thread) }

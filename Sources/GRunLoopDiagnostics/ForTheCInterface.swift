@@ -4,8 +4,8 @@
 package import GRunLoop
 
 extension GRunLoop {
-    /// Starts a ``StallMonitor``, and returns its number, which is not 0. Without a closure stalls are logged. The
-    /// closure is released on any thread.
+    /// Starts a ``StallMonitor`` and returns its number, which is not 0. If `handler` is nil, stalls are logged. The
+    /// handler may be released on any thread.
     package func watchStalls(
         threshold: Duration, _ handler: (@Sendable (StallReport) -> Void)?
     ) throws(SystemError) -> UInt64 {
@@ -16,8 +16,8 @@ extension GRunLoop {
         return NumberedStallMonitors.add(monitor, of: self)
     }
 
-    /// Ends a monitor by its number, as ``StallMonitor/stop()`` does. Returns false if the monitor has ended already,
-    /// or watches another loop. Any thread.
+    /// Stops the monitor with this number, as ``StallMonitor/stop()`` does. Returns false if the monitor has already
+    /// ended, or watches another loop. Threads: any.
     package func unwatchStalls(numbered id: UInt64) -> Bool {
         guard !Fork.refuses("unwatchStalls"), let monitor = NumberedStallMonitors.take(id, of: self) else {
             return false
@@ -26,18 +26,18 @@ extension GRunLoop {
         return true
     }
 
-    /// Starts the ``Timeline`` of programs in C and of `GRUN_TIMELINE`, as ``Timeline/start()`` does.
+    /// Starts the process's ``Timeline``, which C programs and `GRUN_TIMELINE` share.
     package static func startTimeline() { Timeline.ofProcess.start() }
 
-    /// Stops the ``Timeline`` of programs in C and of `GRUN_TIMELINE`, as ``Timeline/stop()`` does.
+    /// Stops the process's ``Timeline``, as ``Timeline/stop()`` does.
     package static func stopTimeline() { Timeline.ofProcess.stop() }
 
-    /// Writes a picture of the ``Timeline`` of programs in C and of `GRUN_TIMELINE`, as ``Timeline/write(to:as:)``
-    /// does. The file's name says the format.
+    /// Writes a picture of the process's ``Timeline``, as ``Timeline/write(to:as:)`` does. The end of the file's name
+    /// selects the format.
     package static func writeTimeline(to path: UnsafePointer<CChar>) throws(SystemError) {
         try Timeline.ofProcess.write(to: OutputFile(path))
     }
 
-    /// The trace that records the loop; nil if there is none. The loop's own thread.
+    /// The trace that records the loop; nil if the loop is not traced. Threads: the loop's own.
     package var trace: Trace? { diagnostics.tracer }
 }

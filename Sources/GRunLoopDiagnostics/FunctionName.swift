@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shortens the full name of a Swift function, for a picture: the short name has no types.
+// Shortens the demangled name of a Swift function for a timeline: removes types and private details.
 
 enum FunctionName {
-    /// The modules of this library.
     private static let modules = [
         "GRunLoop", "GRunLoopDiagnostics", "GRunLoopMessagePorts", "GRunLoopC", "GRunLoopFoundation",
     ]
 
     /// Returns the short name of a function, as in "closure #1 in Worker.init(asking:)". A name that is not a demangled
-    /// name of Swift's is returned unchanged. Returns nil for a function of this library or of the compiler, whose name
-    /// would tell the program nothing.
+    /// Swift name is returned unchanged. Returns nil for functions of this library and thunks of the compiler, because
+    /// their names do not help the reader of a timeline.
     static func brief(_ full: String) -> String? {
         var rest = withoutSpecializations(full)
         var closures = ""
         let forwarder = "partial apply forwarder for "
         if rest.hasPrefix(forwarder) { rest = rest.dropFirst(forwarder.count) }
-        // Its name does not say which function it calls.
+        // The name of a thunk does not say which function it calls.
         if rest.hasPrefix("reabstraction thunk") { return nil }
         while rest.hasPrefix("closure #"), let end = outermost(" in ", in: rest) {
             closures += rest.prefix { $0 != " " } + " " + rest.dropFirst(8).prefix { $0 != " " } + " in "
@@ -28,8 +27,8 @@ enum FunctionName {
         return closures + withoutTypes(withoutDiscriminators(rest))
     }
 
-    /// Turns "generic specialization <Swift.Int> of f" into "f". The compiler has made such a copy of a function for
-    /// these types or arguments.
+    /// Turns "generic specialization <Swift.Int> of f" into "f". The compiler generates such a copy of `f` for certain
+    /// types or arguments.
     private static func withoutSpecializations(_ name: String) -> Substring {
         var rest = name[...]
         while let open = rest.firstIndex(of: "<"), rest[..<open].hasSuffix(" specialization "),
@@ -40,8 +39,7 @@ enum FunctionName {
         return rest.hasPrefix("merged ") ? rest.dropFirst(7) : rest
     }
 
-    /// Turns "(Worker in _4381A2…).run()" into "Worker.run()". The number stands for the file to which the declaration
-    /// is private, and tells a reader nothing.
+    /// Turns "(Worker in _4381A2…).run()" into "Worker.run()". The number identifies the file of a private declaration.
     private static func withoutDiscriminators(_ name: Substring) -> String {
         var result = ""
         var rest = name
@@ -70,14 +68,14 @@ enum FunctionName {
         return name[...open] + labels + ")"
     }
 
-    /// Returns the first place of a text in another one. The standard library's function for this would load two more
-    /// libraries into each process.
+    /// Returns the first range of `wanted` in `text`. The standard library's search would load two more libraries into
+    /// each process.
     private static func range(of wanted: String, in text: Substring) -> Range<String.Index>? {
         guard let start = text.indices.first(where: { text[$0...].hasPrefix(wanted) }) else { return nil }
         return start..<text.index(start, offsetBy: wanted.count)
     }
 
-    /// Returns the first place of a text in another one that is outside all brackets.
+    /// Returns the first range of `wanted` in `text` that is outside all brackets.
     private static func outermost(_ wanted: String, in text: Substring) -> Range<String.Index>? {
         var depth = 0
         for index in text.indices {

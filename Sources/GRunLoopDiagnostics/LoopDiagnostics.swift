@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The probe of a loop: what the loop's thread does while the loop is traced, recorded or watched.
+// The probe of a loop. It serves traces, recordings and stall monitors.
 
 import CGRun
 import CGRunDiagnostics
 import GRunLoop
 
-/// Passes on what a loop does: to its trace, to its recorder, and by its beat to the threads that watch it.
+/// Receives a loop's stages and callouts, and passes them to the loop's trace and recorder. Stall monitors read `beat`
+/// instead.
 final class LoopDiagnostics: LoopProbe {
-    /// The present work of the loop's thread, for stall monitors and recorders.
+    /// Counts the callouts of the loop's thread and the polls of its host, so that stall monitors see progress.
     let beat: UnsafeMutablePointer<cgrun_beat> = cgrun_beat_new()
 
     // MARK: The loop's thread only
 
     private(set) var tracer: GRunLoop.Trace?
-    /// Set while the process is recorded.
+    /// Set while a timeline records the loop.
     private(set) var recorder: Recorder?
 
     // MARK: Guarded by the loop's lock
 
-    /// How many stall monitors watch the loop. While one does, or while the process is recorded, `beatSource` notes
-    /// when the host polls.
+    /// The number of stall monitors that watch the loop. If it is not zero, or if a timeline records, `beatSource`
+    /// notes when a host polls.
     private(set) var watchers = 0
     private var beatSource: BeatSource?
 
@@ -29,7 +30,7 @@ final class LoopDiagnostics: LoopProbe {
 
     // MARK: What the loop tells
 
-    /// The first member of the beat.
+    /// The first member of the beat, in which the loop itself counts its callouts.
     var pulse: UnsafeMutablePointer<cgrun_pulse> {
         UnsafeMutableRawPointer(beat).assumingMemoryBound(to: cgrun_pulse.self)
     }
@@ -43,7 +44,7 @@ final class LoopDiagnostics: LoopProbe {
         record(CGRUN_RECORD_STAGE, stage.rawValue, of: loop)
     }
 
-    /// The beginning of a run is a change for a stall monitor.
+    /// Counts the run, so that a stall monitor sees progress even if the run calls nothing.
     private func runBeginsLocked(on loop: GRunLoop) {
         _ = cgrun_pulse_count(pulse)
         loop.noteRunBeginsLocked()
@@ -75,19 +76,18 @@ final class LoopDiagnostics: LoopProbe {
         }
     }
 
-    /// Has GLib report when the host's polls begin and end, as long as the loop is watched or recorded. A loop that
-    /// drives itself pays nothing for these reports.
+    /// While the loop is watched or recorded, adds a GSource that notes when the host's polls begin and end. Otherwise
+    /// removes it. A loop that drives itself never has this GSource.
     func hostWillPollLocked(of loop: GRunLoop) {
         guard recordsHost(of: loop) || watchers > 0 else { return stopNotingPollsLocked() }
         guard beatSource == nil, let context = loop.homeContextLocked else { return }
         beatSource = BeatSource(of: beat, in: context)
-        // GLib no longer prepares the new source before the poll that follows, so this poll is noted here.
+        // GLib prepares the new source in the next iteration only, so note the poll of this iteration here.
         cgrun_beat_note_poll(beat)
     }
 
     func homeContextHasChangedLocked() { stopNotingPollsLocked() }
 
-    /// Ends the reports of the host's polls.
     private func stopNotingPollsLocked() { beatSource.take()?.close() }
 
     func loopEndsLocked() {
@@ -105,7 +105,8 @@ final class LoopDiagnostics: LoopProbe {
         let former = tracer
         if former == nil { Recording.count(1) }
         tracer = trace
-        // Released after the access: the events may hold the last reference to an item, whose deinit is user code.
+        // Release the former trace after the assignment. Its events may own the last reference to an item, whose deinit
+        // is user code and may access `tracer`.
         withExtendedLifetime(former) {}
     }
 
@@ -118,47 +119,47 @@ final class LoopDiagnostics: LoopProbe {
 
     // MARK: Stall monitors
 
-    /// Adds a watcher. Call it with the loop's lock held. A sleep that is under way begins again, so that a host's
-    /// polls count as beats.
+    /// Interrupts the present sleep, because a host's polls are noted only from the beginning of a sleep on.
     func beginWatchLocked(_ loop: GRunLoop) -> Kick? {
-        // Callouts that began while no one watched are not known.
+        // The loop does not note its callouts while nobody watches, so those that were noted may be outdated.
         if watchers == 0 { loop.forgetCalloutsLocked() }
         watchers += 1
         cgrun_count_inspecting(1)
         return loop.interruptSleepLocked()
     }
 
-    /// Removes a watcher. Call it with the loop's lock held.
     func endWatchLocked() {
         watchers -= 1
         cgrun_count_inspecting(-1)
         if watchers == 0 { stopNotingPollsLocked() }
     }
 
-    /// Whether a host polls now; nil if its polls are not noted. Read it with the loop's lock held.
+    /// Whether a host polls now; nil if its polls are not noted.
     var isHostPollingLocked: Bool? { beatSource == nil ? nil : cgrun_beat_host_polls(beat) }
 
-    /// The present work of the loop. Call it with the loop's lock held.
+    /// Returns whether the loop waits, is busy or has ended.
     func sightLocked(of loop: GRunLoop) -> LoopSight {
         loop.sightLocked(count: cgrun_beat_count(beat), isHostPolling: isHostPollingLocked)
     }
 
     // MARK: The recorder
 
-    /// Records a callout. It is called without a lock, right before the program's code.
+    /// Called without a lock, right before the program's code.
     private func record(
         _ mark: CalloutMark, _ closure: ClosureSymbol.Words, due: Nanoseconds?, of loop: GRunLoop
     ) {
-        // A recording identifies idle work by its code, because the closures of a queue have little in common.
+        // Identify idle work by its closure's code and not by its queue, because one queue runs many different
+        // closures.
         let mark = mark.kind == .idleWork ? CalloutMark(.idleWork) : mark
-        // An item is identified by its address, so its code is not needed.
+        // The closure's code is only needed if there is no item.
         let key = Recorder.key(mark, code: mark.item == 0 ? ClosureSymbol.called(by: closure) : 0)
         let deadline = loop.calloutDeadline(of: mark, due: due) ?? 0
         if let ring = beat.pointee.ring {
             let item = cgrun_ring_item(ring, Recording.number, key, Labels.version)
             if item != 0, put(CGRUN_RECORD_CALLOUT, item, deadline, in: ring, of: loop) { return }
         }
-        // The number of an item belongs to one recording, and another one may have begun meanwhile.
+        // Item numbers are valid in one recording only, and another recording may have begun. So look the number up
+        // again.
         guard let recorder = activeRecorder(of: loop) else { return }
         var item = cgrun_ring_item(recorder.ring, Recording.number, key, Labels.version)
         if item == 0 { item = recorder.number(of: mark, key, code: ClosureSymbol.called(by: closure)) }
@@ -178,7 +179,7 @@ final class LoopDiagnostics: LoopProbe {
 
     /// Adds a record that is not about an item.
     ///
-    /// - Parameter thread: the thread that has woken the loop.
+    /// - Parameter thread: the thread that has woken the loop, in a record of a wake-up.
     @inline(__always) private func record(
         _ kind: cgrun_record_kind, _ extra: Int64 = 0, thread: UInt32 = 0, of loop: GRunLoop
     ) {
@@ -192,14 +193,16 @@ final class LoopDiagnostics: LoopProbe {
         activeRecorder(of: loop)?.put(kind, thread, extra, in: loop.servedMode)
     }
 
-    /// Returns false if the mode has changed, or if another recording is under way.
+    /// Adds a record to `ring`. Returns false if the loop's mode has changed, or if the ring belongs to another
+    /// recording.
     private func put(
         _ kind: cgrun_record_kind, _ item: UInt32, _ extra: Int64, in ring: OpaquePointer, of loop: GRunLoop
     ) -> Bool {
         cgrun_ring_put_in(ring, Recording.number, loop.currentModeAddress, kind, item, extra)
     }
 
-    /// The loop's recorder in the recording that is under way; nil if nothing is recorded.
+    /// Returns the loop's recorder in the recording that is under way, and makes it if necessary. Nil if nothing is
+    /// recorded.
     private func activeRecorder(of loop: GRunLoop) -> Recorder? {
         if let recorder, recorder.isCurrent { return recorder }
         return changeRecorder(of: loop)
@@ -215,12 +218,13 @@ final class LoopDiagnostics: LoopProbe {
         cgrun_beat_want(beat, UInt32(CGRUN_BEAT_UNKNOWN))
         cgrun_beat_answer(beat)
         beat.pointee.ring = made.ring
-        // Keeps recording switched on until the recorder is dropped, so that the loop notices the end of the recording.
+        // Keeps `cgrun_is_tracing()` true until the recorder is dropped. Otherwise the loop would not notice the end of
+        // the recording.
         Recording.count(1)
         return made
     }
 
-    /// Ends the loop's recorder. Called when the recording is over or the loop ends.
+    /// Called when the recording is over or the loop ends.
     private func dropRecorder() {
         guard let recorder else { return }
         recorder.end(at: .now())
@@ -229,8 +233,8 @@ final class LoopDiagnostics: LoopProbe {
         self.recorder = nil
     }
 
-    /// Returns whether the polls of a host are recorded, and notes that a host drives the loop. Called on a thread that
-    /// iterates the home context.
+    /// Returns whether a host's polls are recorded. If so, notes in the recorder that a host drives the loop. The
+    /// caller may be any thread that iterates the home context.
     private func recordsHost(of loop: GRunLoop) -> Bool {
         guard loop.isCurrent, let recorder = activeRecorder(of: loop) else { return false }
         recorder.noteHost()
@@ -239,15 +243,14 @@ final class LoopDiagnostics: LoopProbe {
 }
 
 extension GRunLoop {
-    /// The loop's diagnostics, which it has from its beginning: the maker of probes is set before any code of a program
-    /// runs.
+    /// Every loop has a probe, because the hook that makes probes is set before any code of the program runs.
     var diagnostics: LoopDiagnostics {
         guard let probe else { preconditionFailure() }
         return unsafeDowncast(probe, to: LoopDiagnostics.self)
     }
 }
 
-/// Makes the probe of a new loop. `beat.c` sets this function as the hook when the program is loaded.
+/// `beat.c` sets this function as the hook when the program is loaded.
 @_cdecl("cgrun_make_probe")
 func makeProbe(_ probe: UnsafeMutableRawPointer) {
     probe.assumingMemoryBound(to: (any LoopProbe)?.self).pointee = LoopDiagnostics()

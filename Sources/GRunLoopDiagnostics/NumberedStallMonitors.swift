@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stall monitors of the C interface, which knows each monitor by a number.
+// The stall monitors of the C interface. C code refers to each monitor by a number.
 
 import GRunLoop
 
@@ -16,8 +16,8 @@ enum NumberedStallMonitors {
     nonisolated(unsafe) private static var known: [UInt64: Entry] = [:]
 
     static func add(_ monitor: GRunLoop.StallMonitor, of loop: GRunLoop) -> UInt64 {
-        // The monitors that are looked at here are released after the lock. This thread may hold the last reference to
-        // one of them, and releasing a monitor releases the program's handler.
+        // Release the monitors in `seen` after the lock. This thread may own the last reference to one of them, and
+        // releasing a monitor also releases the program's handler.
         let (id, seen) = lock.withLock { () -> (UInt64, [GRunLoop.StallMonitor]) in
             var seen: [GRunLoop.StallMonitor] = []
             // Drop the monitors that have ended with their loops.

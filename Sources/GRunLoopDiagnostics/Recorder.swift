@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of one loop for a timeline, and the items and modes that the numbers in the records stand for.
+// The records of one loop for a timeline, and the items and modes to which the records refer by number.
 
 import CGRun
 import CGRunDiagnostics
@@ -8,9 +8,8 @@ import Glibc
 import Synchronization
 
 /// Records what one loop does in one recording. The loop's thread writes, and other threads read. The recorder does not
-/// keep an item alive, but it keeps the memory of each item that it knows.
+/// prevent an item's deinit, but it keeps the item's memory allocated.
 final class Recorder: @unchecked Sendable {
-    /// An item that was called, as the recorder knows it.
     struct Item {
         let kind: ItemKind?
         var label: String?
@@ -18,12 +17,11 @@ final class Recorder: @unchecked Sendable {
         let detail: String?
         /// The address of the code that is called; 0 if it is not known.
         let code: UInt
-        /// Keeps the item's memory, so that no other item gets the same address. The item itself may have been
-        /// released.
+        /// Keeps the item's memory allocated after its deinit, so that no other item gets the same address.
         unowned let identity: AnyObject?
     }
 
-    /// The items and modes that the numbers in the records stand for.
+    /// The items and modes to which the records refer by number.
     struct Content {
         var items: [UInt32: Item]
         var modes: [String]
@@ -39,7 +37,7 @@ final class Recorder: @unchecked Sendable {
     private let end = Atomic(Nanoseconds.max)
     private let hosted = Atomic(false)
     private let lock = Lock.take()
-    /// Changed on the loop's thread. Guarded by the lock.
+    /// Only the loop's thread changes it. Guarded by the lock.
     private var content = Content(items: [:], modes: [])
 
     // MARK: The loop's thread only
@@ -47,7 +45,7 @@ final class Recorder: @unchecked Sendable {
     private var modeNumbers: [ObjectIdentifier: UInt16] = [:]
     private var itemsUntilPurge: UInt32 = 1024
 
-    /// Makes a recorder of a loop; nil if there is no memory left. Call it on the loop's thread.
+    /// Nil if there is no memory left. Call it on the loop's thread.
     init?(of loop: GRunLoop, number: UInt64, limit: UInt32) {
         guard let ring = cgrun_ring_new(number, limit) else { return nil }
         self.ring = ring
@@ -70,9 +68,8 @@ final class Recorder: @unchecked Sendable {
     /// Whether the loop has ended, or is no longer recorded.
     var hasEnded: Bool { endTime != .max }
     var endTime: Nanoseconds { end.load(ordering: .relaxed) }
-    /// Ends the recorder. If it is called several times, the earliest time counts.
+    /// Ends the recorder. After several calls, the earliest time counts.
     func end(at time: Nanoseconds) { end.min(time, ordering: .relaxed) }
-    /// Whether a host has driven the loop.
     var wasHosted: Bool { hosted.load(ordering: .relaxed) }
 
     func noteHost() { hosted.store(true, ordering: .relaxed) }
@@ -90,23 +87,23 @@ final class Recorder: @unchecked Sendable {
         cgrun_ring_put(ring, kind, item, extra)
     }
 
-    /// Sets how many runs are on the stack now.
     func setDepth(_ depth: Int) { cgrun_ring_set_depth(ring, UInt32(clamping: depth)) }
 
     // MARK: Items and their numbers
 
-    /// Returns the key by which a callout is numbered. An item is identified by its address, a closure without an item
-    /// by its code, and anything else by its kind.
+    /// Returns the key of a callout in the ring. It is the address of the item. Without an item, the key is odd, and
+    /// consists of the closure's code and the kind of callout.
     static func key(_ mark: CalloutMark, code: UInt) -> UInt64 {
         if mark.item != 0 { return UInt64(mark.item) }
         return UInt64(code) << 6 | UInt64(mark.code) << 1 | 1
     }
 
-    /// Returns the number of an item that has none yet, or whose label may have changed; 0 if there is no memory left.
-    /// It is called without a lock, right before the item.
+    /// Returns the number of an item that has no number yet, or whose label may have changed. Returns 0 if there is no
+    /// memory left. Call it without a lock, right before the callout.
     func number(of mark: CalloutMark, _ key: UInt64, code: UInt) -> UInt32 {
         let object = mark.object
-        // Read before the label: if another thread sets a label meanwhile, the label is read again the next time.
+        // Read the version before the label. If another thread sets a label in between, the version is outdated, and
+        // the next callout reads the label again.
         let labels = Labels.version
         if let known = readLabel(of: object, key, labels) { return known }
         let item = Item(
@@ -120,7 +117,7 @@ final class Recorder: @unchecked Sendable {
         }
     }
 
-    /// Reads the label of an item again, and returns the item's number; nil if the item has no number yet.
+    /// Returns nil if the item has no number yet.
     private func readLabel(of object: AnyObject?, _ key: UInt64, _ labels: UInt64) -> UInt32? {
         let known = cgrun_ring_known_item(ring, key)
         guard known != 0, let object else { return nil }
@@ -129,7 +126,7 @@ final class Recorder: @unchecked Sendable {
         return cgrun_ring_add_item(ring, key, labels)
     }
 
-    /// Drops the items that no record refers to any more. Their numbers are given to other items.
+    /// Removes the items that no record refers to. Later items reuse their numbers.
     private func purgeLocked() {
         var dropped: [UInt32] = []
         withUnsafeMutablePointer(to: &dropped) {
@@ -142,12 +139,12 @@ final class Recorder: @unchecked Sendable {
 
     // MARK: Reading, on any thread
 
-    /// Returns the records, the earliest first, how many there were before them, and what their numbers stand for. The
-    /// result is a copy: with shared memory, the thread sanitizer would not see when a reader is done.
+    /// Returns the records, the earliest first, the number of earlier records that were lost, and the items and modes.
+    /// All arrays are copies, because the thread sanitizer does not understand copy-on-write.
     func read() -> (
         records: [cgrun_record], lost: UInt64, items: [(number: UInt32, item: Item)], modes: [String]
     ) {
-        // While the lock is held, no number is given to another item.
+        // The lock keeps the loop's thread from reusing an item's number meanwhile.
         lock.withLock {
             var count: UInt64 = 0
             var lost: UInt64 = 0

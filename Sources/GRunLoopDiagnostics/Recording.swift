@@ -6,14 +6,14 @@ import GRunLoop
 import Glibc
 import Synchronization
 
-/// Holds the recorders of all loops. After the start, each loop makes its recorder on its own thread when it next does
-/// something.
+/// Holds the recorders of all loops. After the start, each loop makes its recorder on its own thread, together with its
+/// next record.
 final class Recording: @unchecked Sendable {
     private static let lock = Lock.take()
-    /// The recording that is under way; nil if there is none. Guarded by `lock`.
+    /// The recording that is under way. Guarded by `lock`.
     nonisolated(unsafe) private static var current: Recording?
-    /// The number of the recording that is under way; 0 if there is none. A loop compares it with its recorder's
-    /// number.
+    /// The number of the recording that is under way; 0 if there is none. A loop compares it with its recorder's number
+    /// to notice that another recording has begun.
     private static let currentNumber = Atomic<UInt64>(0)
     /// Guarded by `lock`.
     nonisolated(unsafe) private static var lastNumber: UInt64 = 0
@@ -23,15 +23,15 @@ final class Recording: @unchecked Sendable {
 
     /// How many records of each loop are kept; a power of two.
     let limit: UInt32
-    /// When the recording was first started, on the monotonic clock and on the calendar's; nil before the first start.
+    /// When the recording was first started, on the monotonic clock and in calendar time; nil before the first start.
     /// Guarded by `Recording.lock`.
     private var firstStart: (time: Nanoseconds, clock: timespec)?
-    /// When the recording was last stopped. Guarded by `Recording.lock`.
+    /// Guarded by `Recording.lock`.
     private var lastStop: Nanoseconds = 0
     private let lock = Lock.take()
     /// The number of the last start; 0 if the recording was never started. Guarded by `Recording.lock`.
     private var number: UInt64 = 0
-    /// In the order in which they were made. Guarded by the lock.
+    /// The oldest recorder comes first. Guarded by this recording's own `lock`.
     private var recorders: [Recorder] = []
     private var droppedCount = 0
 
@@ -44,7 +44,7 @@ final class Recording: @unchecked Sendable {
     /// The number of the recording that is under way; 0 if there is none.
     static var number: UInt64 { currentNumber.load(ordering: .relaxed) }
 
-    /// Starts the recording, which ends another recording that is under way. Does nothing if this recording is under
+    /// Starts this recording, and ends any other recording that is under way. Does nothing if this recording is under
     /// way already.
     func start() {
         let former = Self.lock.withLock { () -> Recording? in
@@ -67,7 +67,7 @@ final class Recording: @unchecked Sendable {
         withExtendedLifetime(former) {}
     }
 
-    /// Stops the recording. Does nothing if it is not under way.
+    /// Does nothing if the recording is not under way.
     func stop() {
         let former = Self.lock.withLock { () -> Recording? in
             guard Self.current === self else { return nil }
@@ -80,7 +80,7 @@ final class Recording: @unchecked Sendable {
         withExtendedLifetime(former) {}
     }
 
-    /// Ends all recorders: what their loops do from now on is not in the recording. Call it with `Recording.lock` held.
+    /// Call it with `Recording.lock` held.
     private func endAll() {
         lastStop = .now()
         for recorder in content.recorders { recorder.end(at: lastStop) }
@@ -88,8 +88,7 @@ final class Recording: @unchecked Sendable {
 
     var isUnderWay: Bool { Self.lock.withLock { Self.current === self } }
 
-    /// Returns when the recording began, on both clocks, and where it ends: at `now` if it is under way, otherwise at
-    /// its last stop.
+    /// Returns when the recording began, on both clocks, and when it ended: its last stop, or `now` if it is under way.
     func times(at now: Nanoseconds) -> (began: Nanoseconds, clock: timespec, end: Nanoseconds) {
         Self.lock.withLock {
             guard let firstStart else { return (now, timespec(), now) }
@@ -97,7 +96,8 @@ final class Recording: @unchecked Sendable {
         }
     }
 
-    /// Makes a recorder of a loop in the recording that is under way; nil if there is none, or no memory left.
+    /// Makes a loop's recorder for the recording that is under way. Returns nil if nothing is recorded, or if there is
+    /// no memory left.
     static func makeRecorder(of loop: GRunLoop) -> Recorder? {
         let known = lock.withLock { current.map { ($0, $0.number) } }
         guard let (recording, number) = known else { return nil }
@@ -107,7 +107,7 @@ final class Recording: @unchecked Sendable {
     }
 
     private func add(_ recorder: Recorder) {
-        // The removed recorder is released after the lock.
+        // Release the removed recorder after the lock.
         _ = lock.withLock { () -> Recorder? in
             recorders.append(recorder)
             let ended = recorders.lazy.filter(\.hasEnded).count
@@ -117,7 +117,6 @@ final class Recording: @unchecked Sendable {
         }
     }
 
-    /// The recorders of all loops, and how many recorders of ended loops were dropped.
     var content: (recorders: [Recorder], droppedCount: Int) {
         lock.withLock { (recorders.map(\.self), droppedCount) }
     }

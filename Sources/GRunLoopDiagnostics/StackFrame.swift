@@ -7,13 +7,14 @@ public import GRunLoop
 import Glibc
 
 extension GRunLoop {
-    /// A function that was on a thread's stack.
+    /// A function in a backtrace of a thread, with its file and an address.
     ///
     /// Threads: any.
     public struct StackFrame: Sendable, CustomStringConvertible {
-        /// The address in the function at which the thread stood, or to which it was to return.
+        /// The address of the interrupted instruction in the innermost function. In the other functions, an address
+        /// within the call instruction.
         public let address: UInt
-        /// The name of the function, demangled if it is a Swift function. Nil if its file has no symbol there, such as
+        /// The name of the function, demangled if it is a Swift function. Nil if no symbol contains the address, as in
         /// a stripped file.
         public let function: String?
         /// The name of the program or library that contains the address, without folders. Nil if no file contains it.
@@ -39,8 +40,8 @@ extension GRunLoop {
     }
 }
 
-/// The addresses of a stack, whose names are looked up at the first access. To look up hundreds of symbols takes
-/// milliseconds.
+/// The addresses of a backtrace. The names of the functions are looked up when `frames` is first read, because hundreds
+/// of lookups take milliseconds.
 final class Stack: @unchecked Sendable {
     private let addresses: [UInt]
     private let lock = Lock.take()

@@ -6,33 +6,33 @@ public import GRunLoop
 import Glibc
 
 extension GRunLoop {
-    /// Reports when a callout of a loop takes too long: which callout it is, and where the loop's thread stands.
+    /// Reports callouts of a loop that take too long, with a backtrace of the loop's thread.
     ///
     /// ```swift
     /// let monitor = try GRunLoop.StallMonitor(.main, threshold: .milliseconds(200)) { report in print(report) }
     /// ```
     ///
-    /// Waiting is not a stall, however long it takes. A callback of the host that takes long is a stall, because this
-    /// is where GTK programs stall. A host that iterates does not stall, even if its sources of a higher priority leave
-    /// ``GRunLoop`` no turn. If callouts are nested, the report is about the innermost one.
+    /// Waiting is not a stall, however long it takes. A callback of the host that takes long is a stall, because GTK
+    /// programs usually stall there. A host that iterates does not stall, even if its sources of higher priority never
+    /// let ``GRunLoop`` run. If callouts are nested, the report is about the innermost one.
     ///
-    /// A separate thread watches the loop. It sleeps while the loop waits. To find out where the loop's thread stands,
-    /// it sends a signal to this thread, usually once for each stall. It also sends the signal when a host has not come
-    /// back for as long as the threshold. A `nanosleep()` of the loop's thread then ends early with `EINTR`, as with
-    /// any signal; a `read()` goes on.
+    /// A separate thread watches the loop, and sleeps while the loop waits. To take a backtrace, the separate thread
+    /// sends a signal to the loop's thread, usually once for each stall. It also sends the signal if a host does not
+    /// poll within the threshold. The signal ends a `nanosleep()` of the loop's thread early with `EINTR`, but a
+    /// `read()` continues.
     ///
-    /// Set the environment variable `GRUN_STALLS`, as in `GRUN_STALLS=200ms`, to watch the loop of each thread from its
-    /// creation on. Its stalls are then logged as warnings. A warning contains the label of the item, or the name of
-    /// the `GSource`, if there is one.
+    /// To log the stalls of every thread's loop as warnings, set the environment variable `GRUN_STALLS`, as in
+    /// `GRUN_STALLS=200ms`. A warning contains the label of the item, or the name of the `GSource`, if there is one.
     ///
-    /// A report does not wait for a lock that the stalled thread holds. Such a lock is, for example, that of the
-    /// dynamic linker, of the log or of a stream. If the stalled thread holds the allocator's lock, no handler can be
-    /// called. Then the monitor writes a line with addresses instead of names to standard error after 50 ms, by
-    /// `write()`. If stalls are logged, the monitor also writes this line when the log does not return within 50 ms.
-    /// The report with names follows when the lock is free.
+    /// A report does not wait for a lock that the stalled thread holds, such as the lock of the dynamic linker, of the
+    /// log or of a stream. If the stalled thread holds the allocator's lock, no handler can be called. Then the monitor
+    /// writes a line with addresses instead of names to standard error after 50 ms, by `write()`. When stalls are
+    /// logged, the monitor also writes this line if the log does not return within 50 ms. The report with names follows
+    /// when the lock is free.
     ///
     /// The signal's handler needs 2,048 bytes on the stack of the loop's thread (x86-64), besides the kernel's frame of
-    /// `getauxval(AT_MINSIGSTKSZ)` bytes. It runs on the alternate stack of a thread that has one (`sigaltstack()`).
+    /// `getauxval(AT_MINSIGSTKSZ)` bytes. If the thread has an alternate stack (`sigaltstack()`), the handler runs on
+    /// that stack.
     ///
     /// A monitor ends when you call ``stop()``, when it is released, or when the loop's thread ends. Several monitors
     /// may watch one loop.
@@ -46,16 +46,16 @@ extension GRunLoop {
         ///
         /// - Parameters:
         ///   - loop: the loop to watch. A loop in virtual time is watched by the real clock.
-        ///   - threshold: how long a callout may take. A value below a millisecond, zero or negative means a
-        ///     millisecond.
+        ///   - threshold: how long a callout may take. Values below a millisecond, including zero and negative values,
+        ///     mean a millisecond.
         ///   - signal: the signal that is sent to the loop's thread. The program must not have a handler for this
         ///     signal. Nil means `SIGURG`.
         ///   - handler: called when a stall is noticed, and again when it is over. It is called on the thread that
         ///     watches, which has all signals blocked. A stall is noticed at most an eighth of the threshold late, or a
-        ///     millisecond if that is longer. If the loop's thread does not say where it stands, this takes 200 ms
-        ///     more. The handler is not called any more once the thread that watches knows that the monitor has ended.
-        ///     The handler must not wait for a lock that the loop's thread holds: `print()` waits if that thread holds
-        ///     the lock of standard output. Nil: read ``reports`` instead.
+        ///     millisecond if that is longer. If the loop's thread does not answer the signal, the report takes 200 ms
+        ///     more. If another thread calls ``stop()``, a last call of the handler may still begin afterwards. The
+        ///     handler must not wait for a lock that the loop's thread holds: `print()` waits if that thread holds the
+        ///     lock of standard output. Nil: read ``reports`` instead.
         /// - Throws: ``SystemError``, if the system has no thread left, or in a forked child.
         ///
         /// Threads: any. If this is not the loop's thread, a callout that is already under way is reported as
@@ -67,7 +67,6 @@ extension GRunLoop {
             try self.init(loop, threshold, signal ?? StallWatcher.usualSignal, handler, isLogged: false)
         }
 
-        /// Makes a monitor that logs the stalls as warnings.
         convenience init(logging loop: GRunLoop, threshold: Duration) throws(SystemError) {
             try self.init(loop, threshold, StallWatcher.usualSignal, Self.logger(of: loop), isLogged: true)
         }
@@ -85,42 +84,41 @@ extension GRunLoop {
             if error != 0 { throw .init(creatingThread: error) }
             if watcher.signalError != 0 {
                 Log.warning(
-                    "a stall monitor goes without frames: signal \(signal) cannot be used "
-                        + "(\(errorMessage(watcher.signalError))); give it another one")
+                    "the reports of a stall monitor have no stack frames, because signal \(signal) cannot be used "
+                        + "(\(errorMessage(watcher.signalError))); pass another signal to the monitor")
             }
         }
 
         deinit { stop() }
 
-        /// Whether the monitor can ask the loop's thread where it stands. It is false if the signal already had another
-        /// handler when the monitor began, or cannot have one. Then reports have no frames, and callbacks of a host are
-        /// not reported. The same happens while the thread blocks the signal.
+        /// Whether the monitor can take a backtrace of the loop's thread. It is false if the signal cannot have a
+        /// handler, or already had another handler when the monitor began. Then reports have no frames, and callbacks
+        /// of a host are not reported. While the thread blocks the signal, this happens even if the value is true.
         ///
         /// Threads: any.
         public var hasFrames: Bool { watcher.signalError == 0 }
 
-        /// The reports from now on, for `for await`. If no task takes them, the last 64 are kept. The sequence ends
-        /// with the monitor.
+        /// The reports from now on, as an asynchronous sequence that ends with the monitor. It keeps the last 64
+        /// reports that no task has taken.
         ///
         /// Threads: any.
         public var reports: AsyncStream<StallReport> { Fork.isChild ? .finished : audience.newReports() }
 
         /// Stops the monitor. A second call does nothing.
         ///
-        /// Threads: any, the handler included. It does not wait for a handler that is being called.
+        /// Threads: any, also in the handler. It does not wait for a handler that is being called.
         public func stop() {
             guard !Fork.isChild else { return }
             watcher.end()
             audience.end()
         }
 
-        /// For tests: how often the monitor's thread has looked at the loop.
+        /// For tests: how often the monitor's thread has checked the loop.
         var lookCount: Int { watcher.lookCount }
 
-        /// Returns a handler that logs the stalls of a loop.
         static func logger(of loop: GRunLoop) -> @Sendable (StallReport) -> Void {
             let name = loop.isMain ? "the main run loop" : "the run loop \(hexAddress(loop))"
-            return { Log.warning("stall: \(name) \($0)") }
+            return { Log.warning("stall: a callback of \(name) \($0)") }
         }
 
         /// Keeps the monitor alive until it ends, by ``stop()`` or with the loop's thread.

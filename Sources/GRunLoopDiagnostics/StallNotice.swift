@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line that is written about a stall if its report is late.
+// The notice that is written to standard error if the report of a stall is late.
 
 import CGRun
 import CGRunDiagnostics
 import GRunLoop
 
-/// The plain notice of a stall, without names. Another thread writes it to standard error if the watcher waits for a
-/// lock that the stalled thread holds (`notice.c`). Scheduling and cancelling it allocates no memory.
+/// The plain notice of a stall, without function names. Another thread writes it if the watcher waits for a lock that
+/// the stalled thread holds (`notice.c`). Scheduling and cancelling the notice allocates no memory.
 ///
-/// Threads: one at a time.
+/// Threads: one thread at a time.
 final class StallNotice {
     private typealias Report = GRunLoop.StallReport
 
@@ -18,7 +18,7 @@ final class StallNotice {
     /// Nil while it is closed.
     private var notice: OpaquePointer?
 
-    /// Makes the notice. Returns 0, or the error of `pthread_create`.
+    /// Returns 0, or the error of `pthread_create`.
     func open() -> Int32 { cgrun_notice_new(&notice) }
 
     func close() {
@@ -32,14 +32,14 @@ final class StallNotice {
         guard let notice else { return }
         let isHosts = sight.isHosts(depth: Int(sample?.pointee.depth ?? 0))
         cgrun_notice_clear(notice)
-        put("GRunLoop: stall: ")
+        put("GRunLoop: stall: a callback of ")
         if loop.isMain {
             put("the main run loop")
         } else {
             put("the run loop 0x")
             cgrun_notice_put_number(notice, UInt64(UInt(bitPattern: ObjectIdentifier(loop))), 16)
         }
-        put(" does not return after ")
+        put(" has not returned after ")
         cgrun_notice_put_number(notice, UInt64(max(0, span) / 1_000_000), 10)
         put(" ms: ")
         put(Report.name(of: isHosts ? .host : sight.callout))
@@ -48,7 +48,7 @@ final class StallNotice {
             put(mode.rawValue)
         }
         put(isHosts || sight.driver == .host ? ", driven by a host" : ", driven by the loop")
-        put("; the report with function names follows when a lock is free")
+        put("; a report with function names follows when the thread releases a lock")
         cgrun_notice_end_line(notice)
         if let sample { cgrun_notice_put_frames(notice, sample) }
         cgrun_notice_schedule(notice, Nanoseconds.now().addingSaturating(Self.grace))

@@ -4,8 +4,7 @@
 public import GRunLoop
 
 extension GRunLoop {
-    /// Describes a callout that takes too long: which callout it is, how long it has taken, and where its thread
-    /// stands.
+    /// Describes a callout that takes too long, with its duration and a backtrace of its thread.
     ///
     /// Threads: any. There is no corresponding Core Foundation type.
     public struct StallReport: Sendable, CustomStringConvertible {
@@ -23,7 +22,7 @@ extension GRunLoop {
             case descriptor
             /// A drain of the main dispatch queue: its blocks, and jobs of the main actor.
             case mainQueue
-            /// A dispatch of a context by GLib, in a run of the loop: for GTK, GIO or D-Bus.
+            /// A dispatch of a context by GLib in a run of the loop, for example for GTK, GIO or D-Bus.
             case context
             /// A closure of an idle queue.
             case idleWork
@@ -31,8 +30,7 @@ extension GRunLoop {
             case port
             /// A callback of the host, which is not an item of the loop.
             case host
-            /// A callout that is not known: it began before the loop was watched, or another thread keeps the loop's
-            /// lock.
+            /// An unknown callout: it began before the loop was watched, or another thread holds the loop's lock.
             case unknown
         }
 
@@ -46,10 +44,11 @@ extension GRunLoop {
 
         /// The callout that does not return. If callouts are nested, this is the innermost one.
         public let callout: Callout
-        /// The label of the item, or the name of the GSource that GLib dispatches. Nil if there is none.
+        /// The label of the item. For a context or a callback of the host, the name of the GSource that GLib
+        /// dispatches. Nil if there is no label or name.
         public let label: String?
         /// The item in a few words, such as "descriptor 5" or "every 0.016 s". Nil if the callout has no item, or if
-        /// the item was removed from the mode meanwhile.
+        /// the item is no longer in the mode.
         public let item: String?
         /// The mode of the innermost run. Nil if no run is on the stack, as in a callback of the host, or if the mode
         /// is not known.
@@ -58,11 +57,10 @@ extension GRunLoop {
         public let depth: Int
         /// The caller of the item: the loop itself or a host.
         public let driver: Driver
-        /// Whether the callout has returned meanwhile.
+        /// Whether the callout has returned.
         public private(set) var isOver: Bool
-        /// How long the callout has taken so far, or in all if it is over. It may have begun up to an eighth of the
-        /// threshold earlier. It may also have ended earlier than noticed, by 5 ms and the time that handlers took
-        /// meanwhile.
+        /// How long the callout has taken so far or, if ``isOver`` is true, in total. The callout may have begun up to
+        /// an eighth of the threshold earlier. Its end may be noticed late, by 5 ms and the time that handlers took.
         public private(set) var duration: Duration
 
         private let stack: Stack?
@@ -87,8 +85,8 @@ extension GRunLoop {
             return report
         }
 
-        /// The functions on the thread's stack when the stall was noticed: the innermost first, 96 at most. Empty if
-        /// the thread could not be asked: see ``StallMonitor/hasFrames``.
+        /// The functions on the thread's stack when the stall was noticed: the innermost first, 96 at most. Empty if no
+        /// backtrace could be taken: see ``StallMonitor/hasFrames``.
         ///
         /// Names are looked up at the first access, which takes some milliseconds. With glibc 2.35 or later, the first
         /// access does not wait for a thread that stalls inside `dlopen()`.
@@ -98,17 +96,17 @@ extension GRunLoop {
         public var summary: String {
             let names = [Self.name(of: callout), label.map(quoted), item.map { "(\($0))" }].compactMap(\.self)
             let place = mode.map { " in mode \(onOneLine($0.rawValue))" } ?? ""
-            return "\(isOver ? "has returned" : "does not return") after \(duration.inMilliseconds) ms: "
+            return "\(isOver ? "has returned" : "has not returned") after \(duration.inMilliseconds) ms: "
                 + "\(names.joined(separator: " "))\(place), driven by \(driver == .loop ? "the loop" : "a host")"
         }
 
-        /// The ``summary`` and, unless it is over, the frames, a line each.
+        /// The ``summary``, followed by a line for each frame unless the stall is over.
         public var description: String {
             isOver ? summary : ([summary] + frames.map { "    \($0)" }).joined(separator: "\n")
         }
 
-        /// The name of a callout's kind, always a literal. A string that is put together needs memory, and the stalled
-        /// thread may hold the allocator's lock.
+        /// The name of a callout's kind. It is always a literal, because composing a string allocates memory, and the
+        /// stalled thread may hold the allocator's lock.
         static func name(of callout: Callout) -> String {
             switch callout {
             case .observer(.entry): "an observer of entry"
@@ -122,7 +120,7 @@ extension GRunLoop {
             case .timer: "a timer"
             case .descriptor: "a descriptor source"
             case .mainQueue: "the main dispatch queue"
-            case .context: "a dispatch of GLib's"
+            case .context: "a GLib source"
             case .idleWork: "idle work"
             case .port: "a port"
             case .host: "a callback of the host"

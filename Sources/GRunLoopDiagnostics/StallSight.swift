@@ -5,29 +5,30 @@ import CGRun
 import CGRunDiagnostics
 import GRunLoop
 
-/// The callout that a loop is in, with its mode and its driver. Reading it allocates no memory, because the stalled
-/// thread may hold the allocator's lock.
+/// The callout that a loop executes, with its mode and its driver. Making this value allocates no memory, because the
+/// stalled thread may hold the allocator's lock.
 struct StallSight {
     let callout: GRunLoop.StallReport.Callout
     let mode: GRunLoop.Mode?
     let driver: GRunLoop.StallReport.Driver
-    /// How many GLib dispatches may be on the stack. If there are more, a foreign loop runs inside the callout.
+    /// The number of GLib dispatches on the stack that the loop knows of. If there are more, a foreign loop runs inside
+    /// the callout.
     let deepest: Int
-    /// The home context, whose iterations count as beats.
+    /// The loop's home context. Only a callback of this context can be a stall of the loop's host.
     let home: OpaquePointer?
 
-    /// Whether a callback of the host has stalled. A foreign loop may have called it inside a callout of ours. `depth`
-    /// is the number of GLib dispatches on the stack, or 0 if it is not known.
+    /// Whether a callback of the host has stalled, perhaps in a foreign loop that runs inside one of our callouts.
+    /// `depth` is the number of GLib dispatches on the stack, or 0 if it is not known.
     func isHosts(depth: Int) -> Bool { callout == .host || depth > deepest }
 
-    /// The sight of a loop whose lock another thread keeps.
+    /// The value for a loop whose lock another thread holds.
     static var unknown: Self { Self(callout: .unknown, mode: nil, driver: .loop, deepest: .max, home: nil) }
 }
 
-/// The answer of the stalled thread: its stack, and what GLib dispatches there.
+/// The stack of the stalled thread, and the GSource that GLib dispatches there.
 struct StallSample {
     let stack: Stack
-    /// The name of the GSource that GLib dispatches; nil if GLib dispatches none that has a name.
+    /// The name of the GSource that GLib dispatches; nil if there is no dispatch, or if the GSource has no name.
     let source: String?
     /// How many GLib dispatches are on the thread's stack.
     let depth: Int
@@ -43,7 +44,7 @@ struct StallSample {
 }
 
 extension GRunLoop {
-    /// The callout that the loop is in. Call it with the lock held, while the loop is busy.
+    /// The callout that the loop executes. Read this while the loop is busy.
     var stallSightLocked: StallSight {
         guard let run = runSightLocked else {
             return StallSight(callout: .host, mode: nil, driver: .host, deepest: .max, home: homeContextLocked)
@@ -67,7 +68,8 @@ extension GRunLoop.StallReport.Callout {
         case .idleWork: self = .idleWork
         case .port: self = .port
         case .observer:
-            // Not `map`: in a debug build, the first call of a generic function takes memory for metadata.
+            // `map` is not used, because in a debug build the first call of a generic function allocates memory for
+            // metadata.
             if let activity = mark.activity { self = .observer(activity) } else { self = .unknown }
         }
     }

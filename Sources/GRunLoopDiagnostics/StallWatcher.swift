@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that watches a loop for stalls. It sleeps without a timeout while the loop waits.
+// The thread that watches a loop for stalls. While the loop waits, this thread sleeps without a timeout.
 //
-// The watcher does not follow what the loop's thread does, but looks at it at intervals. If a look finds the same state
-// as the look before, the callout has not returned in between.
+// The watcher reads the loop's state at intervals. If the state is unchanged since the last check, the callout has not
+// returned in between.
 //
 // The stalled thread may hold any lock: the allocator's, the dynamic linker's, the log's. Until the notice of a stall
-// is scheduled, the watching thread allocates no memory, and waits for no lock for long. After that it may wait, but
-// not while it holds the loop's lock: others would wait with it.
+// is scheduled, the watching thread allocates no memory, and waits only briefly for a lock. After that it may wait, but
+// not while it holds the loop's lock, because the program's threads would then wait too.
 
 import CGRun
 import CGRunDiagnostics
@@ -16,18 +16,18 @@ import Glibc
 final class StallWatcher: @unchecked Sendable {
     typealias Report = GRunLoop.StallReport
 
-    /// The signal of a monitor that names none. It does nothing in a process without a handler for it, and few programs
-    /// have one.
+    /// The default signal. A process without a handler ignores it, and few programs have a handler for it.
     static let usualSignal = SIGURG
-    /// How long the watcher waits for the answer of the loop's thread. On a busy machine, this thread may have to wait
-    /// for a processor.
+    /// How long the watcher waits until the loop's thread answers the signal. On a busy machine, the loop's thread may
+    /// have to wait for a processor.
     private static let patience: Nanoseconds = 200_000_000
-    /// How often the loop's thread is asked at most, until its stack has more than one function.
+    /// How many backtraces are taken at most, until one has more than one function.
     private static let mostQuestions = 16
-    /// How often the label of the item is looked for, each time for 1 ms, while another thread keeps the labels.
+    /// How often the item's label is looked up at most, at intervals of 1 ms, while another thread holds the lock of
+    /// the labels.
     private static let mostLooksForLabel = 50
-    /// How long the watcher waits for the loop's lock. A thread that keeps the lock for longer may wait for the stalled
-    /// thread.
+    /// How long the watcher waits for the loop's lock. A thread that holds the lock for longer may itself wait for the
+    /// stalled thread.
     private static let longestWait: Nanoseconds = 5_000_000
 
     private let loop: GRunLoop
@@ -44,7 +44,7 @@ final class StallWatcher: @unchecked Sendable {
     private var isEnded = false
     /// An object that is kept alive until the watcher's thread has ended. Guarded by the lock.
     private var keeper: AnyObject?
-    /// The error number that says why the loop's thread cannot be asked where it stands; 0 if it can be asked.
+    /// The error number that says why no backtrace of the loop's thread can be taken; 0 if one can be taken.
     let signalError: Int32
     private let notice = StallNotice()
 
@@ -55,9 +55,8 @@ final class StallWatcher: @unchecked Sendable {
     private var since: Nanoseconds = 0
     /// The stall that was reported and is not over; nil if there is none.
     private var told: Report?
-    /// The last answer of the loop's thread.
     private let sample = UnsafeMutablePointer<cgrun_sample>.allocate(capacity: 1)
-    /// For tests: how often the watcher has looked at the loop. Guarded by the lock.
+    /// For tests: how often the watcher has checked the loop. Guarded by the lock.
     private var looks = 0
 
     init(
@@ -80,7 +79,7 @@ final class StallWatcher: @unchecked Sendable {
 
     var lookCount: Int { lock.withLock { looks } }
 
-    /// Starts the watcher's thread. Returns 0, or the error of `pthread_create`.
+    /// Returns 0, or the error of `pthread_create`.
     func start() -> Int32 {
         let failure = notice.open()
         if failure != 0 {
@@ -122,13 +121,13 @@ final class StallWatcher: @unchecked Sendable {
         lock.withLock { if !isEnded { keeper = object } }
     }
 
-    /// Ends the watcher. It does not wait for a report that is being delivered.
+    /// Does not wait for a report that is being delivered.
     func end() {
         lock.withLock { isEnded = true }
         cgrun_beat_nudge(beat)
     }
 
-    /// Counts a look, and returns whether the watcher is to end. A nudge that another thread sends after this point
+    /// Counts a check, and returns whether the watcher must end. A nudge that another thread sends after this point
     /// ends the next wait.
     private func isToEnd() -> Bool {
         nudges = cgrun_beat_nudges(beat)
@@ -140,7 +139,8 @@ final class StallWatcher: @unchecked Sendable {
 
     private func watch() {
         setThreadName("stall monitor")
-        // A handler may have forked. In the child, threads of the parent may hold the locks.
+        // A handler may have forked. In the child, a lock may stay locked forever, because a thread of the parent held
+        // it.
         while !Fork.isChild, !isToEnd() {
             let sight = look()
             let now = Nanoseconds.now()
@@ -167,7 +167,7 @@ final class StallWatcher: @unchecked Sendable {
         stop()
     }
 
-    /// Names the calling thread. A literal ends with a NUL; passing a `String` to C would allocate memory.
+    /// Takes a literal, which ends with a NUL, because passing a `String` to C would allocate memory.
     private func setThreadName(_ name: StaticString) {
         cgrun_set_thread_name(UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self))
     }
@@ -176,8 +176,8 @@ final class StallWatcher: @unchecked Sendable {
         cgrun_beat_wait(beat, nudges, now.addingSaturating(interval(at: now)))
     }
 
-    /// Returns the time until the next look: an eighth of the threshold, or less if the threshold passes earlier. It is
-    /// a millisecond at least. A reported stall is looked at every 5 ms, so that its end is noticed.
+    /// Returns the time until the next check: an eighth of the threshold, or less if the callout reaches the threshold
+    /// earlier. It is a millisecond at least. After a report it is 5 ms, to notice the end of the stall.
     private func interval(at now: Nanoseconds) -> Nanoseconds {
         if told != nil { return 5_000_000 }
         return max(1_000_000, min(threshold / 8, since.addingSaturating(threshold) - now))
@@ -187,7 +187,7 @@ final class StallWatcher: @unchecked Sendable {
         if !Fork.isChild { endStall(at: .now()) }
         guard !Fork.isChild else { return }
         letGo()
-        // The keeper is released after the lock, because this thread may hold the last reference.
+        // Release the keeper after the lock, because this thread may own the last reference.
         let keeper = lock.withLock {
             isEnded = true
             return self.keeper.take()
@@ -203,12 +203,12 @@ final class StallWatcher: @unchecked Sendable {
 
     /// Sleeps until a callout of the loop begins, or until a host's poll has ended.
     ///
-    /// - Parameter untilBeat: true if no one runs the loop although it looks busy. If false, the watcher sleeps only
-    ///   while the loop still waits.
+    /// - Parameter untilBeat: true if the loop looks busy, but does not run. If false, the watcher sleeps only if the
+    ///   loop still waits.
     private func park(untilBeat: Bool = false) {
         guard loop.lock.lock(within: Self.longestWait) else { return wait(from: .now()) }
-        // Set the flag first. If the loop's thread misses the flag, its change came before the look that follows, and
-        // the look sees this change.
+        // Set the flag before the check. If the loop's thread misses the flag, its change came earlier, so the check
+        // sees the change.
         cgrun_beat_want(beat, UInt32(CGRUN_BEAT_PARKED))
         let isLate = diagnostics.sightLocked(of: loop) != (untilBeat ? seen : .waits) || lock.withLock { isEnded }
         loop.lock.unlock()
@@ -219,9 +219,9 @@ final class StallWatcher: @unchecked Sendable {
         if seen != .hasEnded { wait(from: since) }
     }
 
-    /// Returns what the loop does now. If another thread keeps the loop's lock, an unchanged count of callouts means
-    /// that nothing has changed. Once the lock is free, the same count means the same stall, and `seen` gets the values
-    /// that were not known.
+    /// Returns what the loop does now. If another thread holds the loop's lock, an unchanged count of callouts means an
+    /// unchanged state. If the count is still the same when the lock is free, this is the same stall, and `seen` gets
+    /// the values that were not known.
     private func look() -> LoopSight {
         guard loop.lock.lock(within: Self.longestWait) else {
             let count = cgrun_beat_count(beat)
@@ -236,24 +236,24 @@ final class StallWatcher: @unchecked Sendable {
         return sight
     }
 
-    /// The callout that has stalled; nil if it has returned.
+    /// Nil if the callout has returned.
     private func sight() -> StallSight? {
         guard loop.lock.lock(within: Self.longestWait) else { return .unknown }
         defer { loop.lock.unlock() }
         return diagnostics.sightLocked(of: loop) == seen ? loop.stallSightLocked : nil
     }
 
-    /// Reads the details of the callout. While another thread keeps the lock of the labels, it tries again a few times.
-    /// In between it releases the loop's lock, for which the program's threads may wait.
+    /// Reads the details of the callout. While another thread holds the lock of the labels, it tries again. Between two
+    /// tries it releases the loop's lock, because the program's threads may wait for that lock.
     private func details() -> CalloutDetails {
         var details = CalloutDetails()
         var looks = 0
-        // Not `for`: in a debug build, the first iteration over a range takes memory.
+        // `for` is not used, because in a debug build the first iteration over a range allocates memory.
         repeat {
             if looks > 0 { usleep(1_000) }
             looks += 1
             guard loop.lock.lock(within: Self.longestWait) else { return details }
-            // If the callout has ended meanwhile, what was found before is the best that there is.
+            // If the callout has ended, return the details that were read before.
             let isSame = diagnostics.sightLocked(of: loop) == seen
             if isSame { details = loop.calloutDetailsLocked }
             loop.lock.unlock()
@@ -262,25 +262,25 @@ final class StallWatcher: @unchecked Sendable {
         return details
     }
 
-    /// Examines a loop that has not come back within the threshold, and reports the stall. Returns false if no one runs
-    /// the loop.
+    /// Takes a backtrace of a loop whose state has not changed within the threshold, and reports the stall. Returns
+    /// false if the loop does not run, or if no backtrace can be taken to find that out.
     private func examine(at now: Nanoseconds) -> Bool {
         guard let sight = sight() else { return true }
         let hasSample = ask()
         if sight.callout == .host {
-            // Only the loop's thread can tell whether a host runs.
+            // Only a backtrace shows whether a callback of the host is running.
             guard hasSample else {
-                // The thread blocks the signal, or is in the kernel. Ask again after another threshold, and not all the
-                // time.
+                // The thread blocks the signal, or is in the kernel. To avoid constant signals, try again only after
+                // another threshold.
                 since = now
                 return signalError == 0
             }
             guard sample.pointee.depth > 0 else { return false }
-            // This is a callback of another context, which may be nested in a callback of this one. Ask again at the
-            // next look.
+            // A callback of another context is running, perhaps inside a callback of the home context. Try again at the
+            // next check.
             guard sample.pointee.context == sight.home else { return true }
         }
-        // The loop may have come back meanwhile.
+        // The callout may have returned meanwhile.
         guard look() == seen else { return true }
         let span = Nanoseconds.now() - since
         notice.schedule(sight, hasSample ? sample : nil, of: loop, after: span)
@@ -293,11 +293,12 @@ final class StallWatcher: @unchecked Sendable {
         return true
     }
 
-    /// Asks the loop's thread where it stands. Returns false if the thread does not answer, or answers about a later
+    /// Takes a backtrace of the loop's thread. Returns false if the thread does not answer, or already executes a later
     /// callout.
     ///
     /// Small functions of Swift's library have no tables for unwinding. If the signal interrupts such a function, the
-    /// stack ends there, without the function at fault. So the thread is asked again: a moment later it is elsewhere.
+    /// backtrace ends there, without the function at fault. A moment later the thread has usually left the small
+    /// function, so another backtrace is taken.
     private func ask() -> Bool {
         guard signalError == 0, case .isBusy(let count, _, _) = seen else { return false }
         var questions = 0

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A writer of JSON text, and a file that is written whole or not at all.
+// A writer of JSON text, and an output file that is written completely or not at all.
 
 import GRunLoop
 import Glibc
 import Synchronization
 
-/// A JSON text as bytes, which may be embedded in an HTML page: nothing in a string can end a script.
+/// A JSON text as bytes. It can be embedded in a script of an HTML page, because the characters `<`, `>` and `&` in
+/// strings are escaped.
 struct JSONText {
     private(set) var bytes: [UInt8] = []
 
@@ -15,7 +16,7 @@ struct JSONText {
 
     mutating func number(_ value: some BinaryInteger) { bytes.append(contentsOf: String(value).utf8) }
 
-    /// Appends a string; nil becomes `null`.
+    /// Nil becomes `null`.
     mutating func string(_ text: String?) {
         guard let text else { return raw("null") }
         bytes.append(UInt8(ascii: "\""))
@@ -48,7 +49,6 @@ struct JSONText {
         bytes.append(contentsOf: rest.utf8)
     }
 
-    /// Appends a list, whose elements are separated by commas.
     mutating func list<Elements: Sequence>(_ elements: Elements, _ body: (inout JSONText, Elements.Element) -> Void) {
         raw("[")
         var isFirst = true
@@ -61,10 +61,9 @@ struct JSONText {
     }
 }
 
-/// A file that appears whole or not at all.
 struct OutputFile {
-    /// The bytes of the path with the NUL. It is not a string, because a path from C or from the environment is not
-    /// always UTF-8.
+    /// The bytes of the path, including the NUL. This is not a `String`, because a path from C or from the environment
+    /// is not always UTF-8.
     private let path: [CChar]
 
     init(_ path: UnsafePointer<CChar>) { self.path = Array(UnsafeBufferPointer(start: path, count: strlen(path) + 1)) }
@@ -72,14 +71,14 @@ struct OutputFile {
     /// The path as text, for messages.
     var name: String { path.withUnsafeBufferPointer { String(cString: $0.baseAddress.unsafelyUnwrapped) } }
 
-    /// Writes the file. Returns 0, or the error number; after an error, what was there before is unchanged. A device or
-    /// a pipe is written to directly. A link stays a link, and an existing file keeps its mode. An entry that another
-    /// user planted is refused with `EACCES`.
+    /// Writes the file. Returns 0 or an error number; after an error, an existing file is unchanged. A device or a pipe
+    /// is written to directly. If the path is a symbolic link, its target is replaced. A dangling link is itself
+    /// replaced. An existing file keeps its mode. For an entry that another user planted, the error is `EACCES`.
     func write(_ parts: [UnsafeRawBufferPointer]) -> Int32 {
         guard path.count > 1 else { return ENOENT }
         var entry = stat()
-        // If nothing has this name yet, another user may plant a link now. The new file replaces the link: nothing
-        // follows it.
+        // Nothing has this name yet. If another user plants a link now, the rename replaces the link and does not
+        // follow it.
         guard lstat(path, &entry) == 0 else { return replace(path, parts, mode: nil) }
         if isPlanted(entry) { return EACCES }
         var status = stat()
@@ -94,13 +93,13 @@ struct OutputFile {
         }
     }
 
-    /// Whether another user has put the entry of this name into a sticky folder that others may write to, as `/tmp`.
-    /// Through a link the process would replace a file of its own, and at a pipe it would wait. The kernel refuses such
-    /// links only with `fs.protected_symlinks`. An entry of this user stays what it is, because in a sticky folder no
-    /// other user can replace the entry.
+    /// Whether another user has put this entry into a sticky folder such as `/tmp`, to which other users may write. A
+    /// planted link could make the process overwrite one of its own files, and a planted pipe could block it. The
+    /// kernel refuses such links only with `fs.protected_symlinks`. An entry of this user is safe, because no other
+    /// user can replace it in a sticky folder.
     private func isPlanted(_ entry: stat) -> Bool {
         var place = stat()
-        // The folder with a dot after its slash; only the dot if the path has no slash.
+        // Append a dot, because the folder is empty if the path has no slash.
         guard stat(folder + [CChar(UInt8(ascii: ".")), 0], &place) == 0 else { return false }
         return place.st_mode & S_ISVTX != 0 && place.st_mode & 0o022 != 0
             && entry.st_uid != geteuid() && entry.st_uid != place.st_uid
@@ -113,13 +112,13 @@ struct OutputFile {
 
     private static let count = Atomic(0)
 
-    /// Writes another file in the same folder, and renames it. Only the owner may write to a new file. Otherwise a
+    /// Writes a temporary file in the same folder, and renames it. Only the owner may write to a new file. Otherwise a
     /// daemon with a umask of 0 would let everybody write to its file in `/tmp`.
     private func replace(_ path: [CChar], _ parts: [UnsafeRawBufferPointer], mode: mode_t?) -> Int32 {
         let number = Self.count.add(1, ordering: .relaxed).newValue
         let temporary = OutputFile(path).folder + Array(".grun-\(getpid())-\(number).part".utf8CString)
         var error = Self.write(parts, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode: mode)
-        // The file is of another process with this number, which was killed. Try the next name.
+        // An earlier process with the same id was killed and left this file behind. Try the next name.
         if error == EEXIST { return number % 64 == 0 ? error : replace(path, parts, mode: mode) }
         if error == 0, rename(temporary, path) != 0 { error = errno }
         if error != 0 { unlink(temporary) }

@@ -7,10 +7,10 @@ public import GRunLoop
 import Glibc
 
 extension GRunLoop {
-    /// Records what all loops of the process do, and writes a picture of it.
+    /// Records the work of all loops of the process, and writes a picture of it.
     ///
-    /// The picture shows what was called, when and for how long, and how late timers were. It shows when a loop slept
-    /// and which thread woke it, the modes and nested runs, and the host's own work.
+    /// The picture shows all callouts with their durations, and how late timers were. It shows when a loop slept and
+    /// which thread woke it, the modes and nested runs, and the host's own work.
     ///
     /// ```swift
     /// let timeline = GRunLoop.Timeline()
@@ -19,19 +19,19 @@ extension GRunLoop {
     /// try timeline.write(to: "run.html", as: .html)
     /// ```
     ///
-    /// A loop is recorded from the next thing that it does. For each loop, the last records are kept, up to the
-    /// limit. The picture says how many came before them. A timeline does not keep items alive. A record costs
-    /// about 40 ns. It costs more when an item is called for the first time, and when the memory for records grows.
-    /// While nothing is recorded, a loop costs the same as without a timeline.
+    /// The recording of a loop begins when the loop next does something. The timeline keeps the last records of each
+    /// loop, up to the limit. The picture shows how many earlier records were lost. A timeline does not keep items
+    /// alive. A record costs about 40 ns. It costs more when an item is called for the first time, and when the memory
+    /// for records grows. While nothing is recorded, a loop costs the same as without a timeline.
     ///
-    /// Set the environment variable `GRUN_TIMELINE`, as in `GRUN_TIMELINE=run.html ./program`, to record the process
-    /// from its first loop on. The picture is written when the process exits by `exit()` or at the end of its main
-    /// function. It is not written after a signal, `_exit()` or a crash. `%p` in the name stands for the number of the
-    /// process. If the name ends in `.json`, the picture is written as ``Format/chromeJSON``. If the program starts a
-    /// timeline of its own, this one ends, and its picture shows nothing that comes later.
+    /// To record the process from its first loop on, set the environment variable `GRUN_TIMELINE`, as in
+    /// `GRUN_TIMELINE=run.html ./program`. The picture is written when the process calls `exit()` or returns from its
+    /// main function, but not after a signal, `_exit()` or a crash. `%p` in the name stands for the process id. If the
+    /// name ends in `.json`, the picture is written as ``Format/chromeJSON``. If the program starts another timeline,
+    /// this recording ends.
     ///
-    /// The picture does not show who ends a sleep by a descriptor or from libdispatch. It does not show GLib's
-    /// dispatches individually: under a host, everything that is not the loop's is shown as the host's.
+    /// If a descriptor or libdispatch ends a sleep, the picture does not show which thread caused that. It does not
+    /// show GLib's dispatches individually: under a host, all work outside the loop is shown as the host's.
     ///
     /// Threads: any. There is no corresponding Core Foundation type; Apple's Instruments shows similar pictures.
     public final class Timeline: Sendable {
@@ -53,14 +53,14 @@ extension GRunLoop {
 
         private let recording: Recording
 
-        /// The timeline of `GRUN_TIMELINE` and of programs in C.
+        /// The timeline that `GRUN_TIMELINE` and programs in C use.
         static let ofProcess = Timeline()
 
         /// Makes a timeline without records.
         ///
-        /// - Parameter limit: how many records of each loop are kept, each time that the timeline is started. It is
-        ///   rounded up to a power of two, 256 at least and 16,777,216 at most. A record takes 24 bytes. A pass makes
-        ///   some ten records; each callout is one of them.
+        /// - Parameter limit: how many records to keep for each loop and each start of the timeline. It is rounded up
+        ///   to a power of two, from 256 to 16,777,216. A record takes 24 bytes. A pass makes about ten records,
+        ///   including one for each callout.
         ///
         /// Threads: any.
         public init(limit: Int = 65_536) {
@@ -69,11 +69,11 @@ extension GRunLoop {
             recording = Recording(limit: size)
         }
 
-        /// The recording ends with the last reference to the timeline, and its records are lost.
+        /// Releasing the last reference to the timeline ends the recording and discards its records.
         deinit { stop() }
 
-        /// Records all loops from now on. Only one timeline records at a time, so another one ends. Does nothing if
-        /// this timeline records already.
+        /// Records all loops from now on. Only one timeline records at a time, so this stops any other timeline. Does
+        /// nothing if this timeline already records.
         ///
         /// Threads: any.
         public func start() {
@@ -81,8 +81,8 @@ extension GRunLoop {
             recording.start()
         }
 
-        /// Ends what ``start()`` began. The records stay. If the timeline is started again, it goes on, with new lanes
-        /// in the picture. Does nothing if the timeline does not record.
+        /// Stops the recording, and keeps its records. If the timeline is started again, its picture gets new lanes for
+        /// the later records. Does nothing if the timeline does not record.
         ///
         /// Threads: any. A loop's thread may write one more record.
         public func stop() {
@@ -95,18 +95,18 @@ extension GRunLoop {
         /// Threads: any.
         public var isRecording: Bool { !Fork.isChild && recording.isUnderWay }
 
-        /// Writes a picture of what was recorded so far. Records that are made meanwhile are not in the picture. It may
-        /// be called again.
+        /// Writes a picture of the records so far. Records that are made during the call are not in the picture. You
+        /// can call it again.
         ///
         /// - Parameters:
-        ///   - path: the file, which is replaced once the new one is complete. If it is a link, the file that the link
-        ///     leads to is replaced. A device or a pipe is written to directly. As with any `write()`, a pipe without a
-        ///     reader ends the process by `SIGPIPE`, or lets the call wait. A new file has the mode 0644 without the
-        ///     bits of the umask. In a sticky folder such as `/tmp`, a file, a link or a pipe of another user is not
-        ///     touched: the error is `EACCES`.
+        ///   - path: the file to write. An existing file is replaced once the new file is complete. If it is a symbolic
+        ///     link, its target is replaced, and a dangling link is itself replaced. A device or a pipe is written to
+        ///     directly. If such a pipe has no reader, the call waits, or the process ends by `SIGPIPE`. A new file has
+        ///     the mode 0644, reduced by the umask. In a sticky folder such as `/tmp`, a file, a link or a pipe of
+        ///     another user is not touched: the error is `EACCES`.
         ///   - format: the format of the picture.
-        /// - Throws: ``SystemError``, if the file cannot be made or written, or in a forked child. A file that had its
-        ///   name before is unchanged.
+        /// - Throws: ``SystemError``, if the file cannot be made or written, or in a forked child. After an error, an
+        ///   existing file is unchanged.
         ///
         /// Threads: any. The time depends on the number of records: some milliseconds for each thousand.
         public func write(to path: String, as format: Format) throws(SystemError) {
@@ -115,7 +115,6 @@ extension GRunLoop {
             try write(to: OutputFile(path), as: format)
         }
 
-        /// Writes a picture in the format that the file's name says.
         func write(to file: OutputFile) throws(SystemError) {
             try write(to: file, as: Format(fileName: file.name))
         }
@@ -131,7 +130,7 @@ extension GRunLoop {
             case .chromeJSON:
                 return picture.chromeText.bytes.withUnsafeBytes { file.write([$0]) }
             case .html:
-                // The HTML page contains a word that the records replace.
+                // The records replace a placeholder in the HTML page.
                 let page = UnsafeRawBufferPointer(start: cgrun_timeline_page, count: cgrun_timeline_page_size)
                 let place = cgrun_timeline_page_place()
                 let rest = UnsafeRawBufferPointer(rebasing: page[(place + cgrun_timeline_page_word)...])

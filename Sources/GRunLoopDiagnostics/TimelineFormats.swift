@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two texts of a timeline: the data of the HTML page, and trace events.
+// The two formats of a timeline: the data of the HTML page, and Chrome's trace events.
 
 import CGRun
 import GRunLoop
@@ -139,8 +139,8 @@ extension JSONText {
         list(loop.marks) { $0.numbers([$1.time, Int64($1.stage), Int64($1.depth)]) }
         raw(",\"wakeUps\":")
         list(loop.wakeUps) { text, wakeUp in
-            // The kernel uses the number of an ended thread again. So the sender is a loop of this thread that was
-            // recorded at that time.
+            // The kernel reuses the ids of ended threads. So look for a loop of this thread that was recorded when the
+            // wake-up was sent.
             let sender =
                 loops.lastIndex {
                     $0.thread == wakeUp.thread && ($0.from...$0.to).contains(wakeUp.sent)

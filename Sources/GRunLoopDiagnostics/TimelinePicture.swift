@@ -6,7 +6,7 @@ import CGRunDiagnostics
 import GRunLoop
 import Glibc
 
-/// The content of a timeline's picture. Its times are nanoseconds since the recording began.
+/// All times are nanoseconds since the recording began.
 struct TimelinePicture {
     struct Item {
         /// The name of an `ItemKind`.
@@ -65,7 +65,7 @@ struct TimelinePicture {
     private(set) var items: [Item] = []
     private(set) var loops: [Loop] = []
     private(set) var threads: [Int32: String] = [:]
-    /// How many ended loops are no longer kept.
+    /// How many ended loops were dropped from the recording.
     let droppedCount: Int
 
     private var modeNumbers: [String: Int] = [:]
@@ -89,8 +89,7 @@ struct TimelinePicture {
 
     private mutating func add(_ recorder: Recorder, from began: Nanoseconds, to end: Nanoseconds) {
         let (all, lost, known, modes) = recorder.read()
-        // Records that were made while the loops were read one after the other, or after a stop, are not in the
-        // picture.
+        // Leave out records that were made after a stop, or while other loops were being read.
         let records = all.filter { $0.time <= end }
         let own = modes.map { number(ofMode: $0) }
         var itemNumbers: [UInt32: Int] = [:]
@@ -136,15 +135,14 @@ struct TimelinePicture {
     private func name(of recorder: Recorder) -> String {
         if recorder.isVirtual { return "virtual time" }
         if recorder.isMain { return "main" }
-        // A thread without a name of its own has the name of the thread that made it, which is the program's.
+        // An unnamed thread inherits the name of the thread that created it, which is usually the program's name.
         let name = threads[recorder.thread] ?? ""
         return name.isEmpty || program.hasPrefix(name) ? "thread \(recorder.thread)" : name
     }
 
-    /// Returns the name of a recorder's thread. If the thread has ended, this is the name that it had when the
-    /// recording of its loop began.
+    /// If the thread has ended, returns the name that it had when the recording of its loop began.
     private func threadName(_ recorder: Recorder) -> String {
-        // Another thread may have the number of a thread that has ended.
+        // Another thread may have reused the id of a thread that has ended.
         recorder.hasEnded ? recorder.threadName : Self.name(ofThread: recorder.thread) ?? recorder.threadName
     }
 
@@ -155,7 +153,7 @@ struct TimelinePicture {
     }
 }
 
-/// Makes spans of records, in their order.
+/// Turns the records of one loop, in their order, into spans, stages and wake-ups.
 private struct SpanMaker {
     typealias Span = TimelinePicture.Span
 
@@ -182,7 +180,7 @@ private struct SpanMaker {
         switch cgrun_record_kind(UInt32(record.kind)) {
         case CGRUN_RECORD_ENTER:
             if depth == 1, record.extra == Int64(CGRUN_DRIVER_LOOP.rawValue) {
-                // No host is below this run, so the host's loop has ended. No record says when.
+                // No host is below this run on the stack, so the host's loop has ended. No record says when.
                 isHosted = false
                 dropHost()
             }
@@ -191,7 +189,7 @@ private struct SpanMaker {
         case CGRUN_RECORD_LEAVE:
             closeInner(of: depth, at: time)
             close(from: depth, at: time)
-            // The host has the thread again.
+            // Control returns to the host.
             if depth == 1, isHosted { begin(.host, record, time, depth: 0) }
             if depth > 1, record.extra == Int64(CGRUN_DRIVER_HOST.rawValue) { begin(.host, record, time) }
         case CGRUN_RECORD_STAGE:
@@ -241,7 +239,7 @@ private struct SpanMaker {
         begin(kind, record, time, depth: depth)
     }
 
-    /// Ends the open spans of this depth, and those that are deeper.
+    /// Ends the open spans of this depth and all deeper ones.
     private mutating func close(from depth: Int, at time: Nanoseconds) {
         end(at: time) { $0.depth >= depth }
     }
@@ -252,8 +250,8 @@ private struct SpanMaker {
         end(at: time) { $0.depth > depth || $0.depth == depth && $0.kind != .run }
     }
 
-    /// Drops the open span of a host. The foreign loop has ended since its last poll, and no record says when, so the
-    /// time after the poll may be the callout's own.
+    /// Drops the open span of a host. The foreign loop has ended since its last poll, and no record says when. So the
+    /// time after the poll may belong to the callout around the foreign loop.
     private mutating func dropHost() {
         guard let last = open.last, spans[last].kind == .host else { return }
         spans[last].end = spans[last].begin - 1

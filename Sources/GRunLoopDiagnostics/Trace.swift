@@ -71,7 +71,8 @@ extension GRunLoop {
             /// The handler of a port, or the task that awaits its messages.
             case port(Port)
 
-            /// Nil if the mark is not that of a callout. Call it during the callout.
+            /// Nil if the mark does not stand for a callout. Call it during the callout, because the mark does not
+            /// retain the item.
             init?(_ mark: CalloutMark) {
                 let item = mark.object
                 switch mark.kind {
@@ -125,17 +126,17 @@ extension GRunLoop {
             public enum Kind: Sendable {
                 /// A stage has begun.
                 case stage(Stage)
-                /// The program's code is called. `activity` is set if it is the closure of an observer.
+                /// The program's code is called. For an observer, `activity` is the activity that it observes.
                 case callout(Callout, activity: Activity? = nil)
             }
 
             /// The stage or the callout that was recorded.
             public let kind: Kind
-            /// How many runs were on the stack, this one included.
+            /// How many runs were on the stack, including the innermost run, which recorded the event.
             public let depth: Int
             /// The mode of the innermost run.
             public let mode: Mode
-            /// When it happened, on the loop's clock.
+            /// The time of the event, on the loop's clock.
             public let time: Instant
 
             /// A line of ``Trace/lines``: what happened, indented by the depth.
@@ -170,17 +171,19 @@ extension GRunLoop {
 
         /// The recorded events, the earliest first. Threads: any.
         public var events: [Event] {
-            // Copied one by one, so that the array stays unshared and the next event is added in place.
+            // Copy each element. If the result shared the array's memory, the next append would have to copy all
+            // events.
             Fork.refuses("Trace.events") ? [] : lock.withLock { recorded.map(\.self) }
         }
 
-        /// The events, a line each, indented by the depth of nesting. Threads: any.
+        /// A line for each event, indented by the depth of nesting. Threads: any.
         public var lines: [String] { events.map(\.description) }
 
-        /// Removes all events; the recording goes on. Threads: any.
+        /// Removes all events. The recording continues. Threads: any.
         public func removeAll() {
             guard !Fork.refuses("Trace.removeAll") else { return }
-            // Released after the lock: an event holds the item that it is about.
+            // Release the events after the lock. An event may own the last reference to an item, whose deinit is user
+            // code.
             _ = lock.withLock { () -> [Event] in
                 defer { recorded = [] }
                 return recorded
@@ -196,7 +199,7 @@ extension GRunLoop {
         }
     }
 
-    /// From now on, records in `trace` what this loop does. The trace replaces the loop's earlier trace.
+    /// Begins to record this loop's stages and callouts in `trace`, which replaces an earlier trace of this loop.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. There is no corresponding Core
     /// Foundation function.
@@ -206,7 +209,7 @@ extension GRunLoop {
         makesEveryPass = true
     }
 
-    /// Ends what ``startTracing(_:)`` began. The events stay in the trace. Does nothing if the loop is not traced.
+    /// Stops tracing this loop. The events stay in the trace. Does nothing if the loop is not traced.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. There is no corresponding Core
     /// Foundation function.

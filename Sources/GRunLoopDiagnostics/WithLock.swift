@@ -5,11 +5,11 @@ import CGRun
 import GRunLoop
 
 extension Lock {
-    /// Calls `body` with the lock held. The result of `body` is released by the caller, after the lock, because the
-    /// deinit of a user's object is user code.
+    /// Calls `body` with the lock held. To release a user's object, return it from `body`: the caller then releases it
+    /// after the lock, because its deinit is user code.
     ///
-    /// The core has the same function. It is here once more, because a function of another target is inlined only if
-    /// the C functions that it calls are public. Tests see both, and take the core's.
+    /// The core has the same function, but the compiler cannot inline it here, because it calls C functions that are
+    /// not public. In tests, which see both functions, the attribute selects the core's.
     @_disfavoredOverload @inline(__always) func withLock<Result: ~Copyable, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {

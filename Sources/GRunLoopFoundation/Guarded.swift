@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value behind a lock. The lock is an `NSLock`, because the Thread Sanitizer does not see Swift's `Mutex`. With a
-// `Mutex` it would report data races that do not exist.
+// A value behind a lock. The lock is an `NSLock`, because the Thread Sanitizer does not understand Swift's `Mutex`, and
+// would report false data races.
 
 import Foundation
 

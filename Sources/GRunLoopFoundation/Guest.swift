@@ -2,9 +2,10 @@
 // Foundation's run loop of one thread, which our loop of that thread serves. This file begins and ends serving.
 // GuestModes.swift has the modes, GuestNotices.swift records new work, and GuestTurns.swift does that work.
 //
-// Work becomes pending in two ways while Core Foundation does not run its loop. Timers and version-1 sources make a
-// mode's epoll readable, which our loop watches. Blocks, wake-ups and observers of notification queues begin with a
-// call of a function, and no descriptor reports them. Our own functions replace those functions and notice each call.
+// While Core Foundation does not run its loop, work arrives in two ways. Timers and version-1 sources make the epoll of
+// a mode readable, and our loop watches this epoll. No descriptor reports blocks, wake-ups and observers of
+// notification queues. So our own functions replace the Core Foundation functions that add such work, and notice each
+// call.
 
 import CGRunFoundation
 import Foundation
@@ -13,7 +14,7 @@ import Synchronization
 
 final class Guest: @unchecked Sendable {
     let loop: GRunLoop
-    /// Core Foundation's loop. It is retained, because the end of the thread would free it before our loop ends.
+    /// Core Foundation's loop. It is retained, because otherwise the thread's end would free it before our loop ends.
     let address: UnsafeMutableRawPointer
     let isMain: Bool
     /// Foundation's modes that our loop serves; nil once the guest has ended.
@@ -27,7 +28,7 @@ final class Guest: @unchecked Sendable {
     struct Stops {
         /// Whether the innermost activity is a pass that we make.
         var isInPass = false
-        /// Whether CFRunLoopStop was called during such a pass. It is meant for the run around the pass.
+        /// Whether CFRunLoopStop was called during such a pass. The stop is meant for the run around the pass.
         var isOwed = false
     }
 
@@ -36,29 +37,29 @@ final class Guest: @unchecked Sendable {
 
     // MARK: The loop's thread only
 
-    /// Our observers and sources in Core Foundation's loop; nil before the beginning and after the end. As long as they
-    /// exist, so does the guest.
+    /// Our observers and sources in Core Foundation's loop; nil before serving begins and after it ends. While they
+    /// exist, they keep the guest alive.
     private(set) var items: GuestItems?
     /// The runs and passes on the thread's stack, the innermost last.
     var activities: [GuestActivity] = [] {
         didSet { stops.withLock { $0.isInPass = activities.last?.pass != nil } }
     }
-    /// Something was noticed during a run of Core Foundation, which handles it itself. When that run ends, our loop
-    /// looks for the rest.
+    /// Work arrived during a run of Core Foundation, which handles such work itself. When that run ends, our loop
+    /// checks for the rest.
     var owesAfterRun = false
-    /// A pass of ours may have consumed a wake-up. That wake-up may have been for the time limit of a run that is not
-    /// in `activities`.
+    /// One of our passes may have consumed a wake-up, perhaps the one at the time limit of a run that is not in
+    /// `activities`. So such a run is woken before it sleeps.
     var owesWakeUp = false
-    /// Something was noticed during a look, and Core Foundation must make another pass for it.
+    /// Work arrived during a ``GuestActivity/look(depth:)``, and Core Foundation must make another pass for it.
     var owesAfterLook = false
-    /// How many of the items that our loop handled were the guest's. They do not count for the caller of Core
-    /// Foundation's run.
+    /// How many of the items that our loop handled only served the guest. For a run of Core Foundation, they do not
+    /// count as handled sources.
     var ownHandled: UInt64 = 0
     var lastTurn = ContinuousClock.now
     /// The value to restore in Core Foundation's word for "this thread drains the main queue"; nil if there is nothing
     /// to restore.
     var savedDrainingFlag: Int?
-    /// A source in the common modes of our loop. The loop schedules it in every common mode, and so reports each one.
+    /// A source in the common modes of our loop. The loop calls its schedule handler for each mode that becomes common.
     private var commonModes: GRunLoop.Source?
     private var endHandler: GRunLoop.EndHandler?
 
@@ -72,21 +73,24 @@ final class Guest: @unchecked Sendable {
     deinit { cgrun_guest_release(address) }
 
     static func of(_ context: UnsafeMutableRawPointer?) -> Guest {
-        guard let context else { Log.fatal("Core Foundation has called a callback without its context") }
+        guard let context else {
+            Log.fatal("a callback of Core Foundation has no context. This is a bug in GRunLoop; please report it")
+        }
         return Unmanaged<Guest>.fromOpaque(context).takeUnretainedValue()
     }
 
     // MARK: Beginning and ending
 
-    /// Returns a token of the guest of this thread's loop, and begins serving if nobody has. The loop's thread.
+    /// Returns a token for the guest of this thread's loop, and begins serving if necessary. Call it on the loop's
+    /// thread.
     static func use(of loop: GRunLoop) throws(GRunLoop.SystemError) -> Use {
         guard !Fork.isChild else { throw .forked }
         guard GRunLoop.boxedType != 0 else { throw ServingRefusal.anotherCopy.error }
         if GRunLoop.isInEnvironment("GRUN_NO_FOUNDATION") { throw ServingRefusal.environment.error }
         if let guest = Guests.guest(of: cgrun_guest_current()) { return Use(guest) }
         let guest = Guest(loop)
-        // The token is made first. `begin()` makes callouts of the program, and a callout may call `serve` as well, and
-        // cancel its token.
+        // Make the token first. `begin()` calls closures of the program. If such a closure calls `serve` and cancels
+        // its token, serving must not end.
         let use = Use(guest)
         do {
             try guest.begin()
@@ -97,13 +101,13 @@ final class Guest: @unchecked Sendable {
         return use
     }
 
-    /// Whether the loop is served. False in a forked child as well, where nothing may take a lock.
+    /// Whether the loop is served. Also false in a forked child, where nothing may take a lock.
     var isServed: Bool { atomicServed.load(ordering: .relaxed) && !Fork.isChild }
 
-    /// Whether a callback from Core Foundation must do something.
+    /// Whether a callback from Core Foundation must act: the loop is served, and this is the loop's thread.
     var isActive: Bool { isServed && loop.isCurrent }
 
-    /// Begins serving. The steps that cannot be undone come last.
+    /// The steps that cannot be undone come last.
     private func begin() throws(GRunLoop.SystemError) {
         guard cgrun_notices_find() else { throw ServingRefusal.notSeen.error }
         guard canTellCommonModes else { throw ServingRefusal.notServed.error }
@@ -128,18 +132,18 @@ final class Guest: @unchecked Sendable {
         self.commonModes = commonModes
         loop.add(commonModes, forMode: .common)
         for name in coreFoundationModes() { meet(name).map { _ = complete($0) } }
-        // A run of Core Foundation that is under way must sleep in our loop from now on, so it is woken.
+        // Wake a run of Core Foundation that is under way, so that its next sleep is in our loop.
         if isInCoreFoundationRun { cgrun_guest_wake_up(address) }
     }
 
-    /// Checks a function of Core Foundation that is not documented: whether a mode is common.
+    /// Whether the undocumented function of Core Foundation that recognizes common modes works as expected.
     private var canTellCommonModes: Bool {
         guard let unknown = cgrun_guest_string("grun.unknown") else { return true }
         defer { cgrun_guest_release(unknown) }
         return cgrun_guest_is_common(address, cgrun_guest_default_mode()) && !cgrun_guest_is_common(address, unknown)
     }
 
-    /// Checks that a block and a timer of Foundation arrive in the way in which they will arrive from now on.
+    /// Whether our passes call a test block and a test timer of Foundation.
     private func arrives(in mode: GuestMode) -> Bool {
         let runLoop = RunLoop.current
         nonisolated(unsafe) var arrived = 0
@@ -150,7 +154,8 @@ final class Guest: @unchecked Sendable {
         let timer = Foundation.Timer(fire: Date(), interval: 0, repeats: false) { _ in arrived += 1 }
         runLoop.add(timer, forMode: .default)
         let end = ContinuousClock.now + .seconds(1)
-        // Other closures that these passes call may use up the second. So there are up to 10 more passes after it.
+        // The program's closures in these passes may take longer than the second. So make up to 10 more passes after
+        // it.
         var extraPasses = 10
         while arrived < 2, extraPasses > 0 {
             pass(mode)
@@ -161,7 +166,7 @@ final class Guest: @unchecked Sendable {
         return arrived == 2
     }
 
-    /// Ends serving. The loop's thread. The second call does nothing.
+    /// Call it on the loop's thread. A second call does nothing.
     func end() {
         guard atomicServed.exchange(false, ordering: .relaxed) else { return }
         Guests.remove(self)
@@ -169,25 +174,26 @@ final class Guest: @unchecked Sendable {
         endHandler.take()?.cancel()
         for mode in takeModes() { mode.end() }
         items?.endObservers()
-        // From now on Core Foundation sleeps itself, so the runs of our loop that replace its sleeps end.
+        // From now on Core Foundation sleeps itself. So end the runs of our loop that replace its sleeps.
         for wait in activities.compactMap(\.wait) { wait.end(in: loop, of: address) }
         letGoOfItems()
     }
 
-    /// Ends serving because the thread ends. The activities on its stack never return.
+    /// The activities on the thread's stack never return.
     private func endWithThread() {
         activities = []
         end()
     }
 
-    /// Releases the items once serving has ended and no wait is left that may need the turn source.
+    /// Releases our items once serving has ended and no wait can need the turn source any more.
     func letGoOfItems() {
         guard !isServed, items?.hasTurn == false, activities.allSatisfy({ $0.wait == nil }) else { return }
         items = nil
         Unmanaged.passUnretained(self).release()
     }
 
-    /// One token of serving. It does not hold the guest, which exists as long as the loop is served.
+    /// A token, as ``GRunLoop/serve(_:)`` returns it. It does not own the guest, which exists as long as the loop is
+    /// served.
     final class Use: @unchecked Sendable {
         private weak let guest: Guest?
         private let hasEnded = Atomic(false)

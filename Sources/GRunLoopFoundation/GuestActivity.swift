@@ -5,9 +5,9 @@ import CGRunFoundation
 import GRunLoop
 
 enum GuestActivity {
-    /// A pass of Core Foundation's loop that we make, in a mode.
+    /// Our own pass of Core Foundation's loop in a mode.
     case pass(GuestMode)
-    /// A run of Core Foundation's loop that somebody else makes.
+    /// A run of Core Foundation's loop that is not ours.
     case run(GuestRun)
     /// A run of our loop that replaces a sleep of Core Foundation.
     case wait(GuestWait)
@@ -26,18 +26,18 @@ enum GuestActivity {
     }
 }
 
-/// A run of Core Foundation's loop that somebody else makes.
+/// A run of Core Foundation's loop that is not ours.
 final class GuestRun {
     private let seconds: Double
     /// The date at which the run times out; nil before its first pass.
     private(set) var limit: GRunLoop.Instant?
-    /// The mode in which our loop handled something during a wait of this run. Nil once Core Foundation has handled the
-    /// turn source for it.
+    /// The mode in which our loop handled something while this run waited. Nil once Core Foundation has handled the
+    /// turn source.
     var turnMode: GuestMode?
 
     init(seconds: Double) { self.seconds = seconds }
 
-    /// Computes the limit. Core Foundation counts its time limit from the first pass, after the entry observers.
+    /// Core Foundation counts its time limit from the first pass, after the entry observers.
     func noteFirstPass() {
         guard limit == nil else { return }
         let isEndless = seconds.isNaN || seconds > 1e9
@@ -54,11 +54,10 @@ final class GuestWait: @unchecked Sendable {
 
     init(depth: Int, _ mode: GuestMode) { (self.depth, self.mode) = (depth, mode) }
 
-    /// Whether a callout of our loop that is called now belongs to this run, and not to a nested one.
     func isInnermost(of loop: GRunLoop) -> Bool { depth == loop.runCount }
 
     /// Makes this run return, after all nested runs of our loop have returned. If there are nested runs, it also wakes
-    /// Core Foundation, because they may have consumed its wake-up. The loop's thread.
+    /// Core Foundation, because they may have consumed its wake-up.
     func end(in loop: GRunLoop, of guest: UnsafeMutableRawPointer) {
         if isInnermost(of: loop) { return stop(loop) }
         guard ender == nil else { return }
@@ -78,8 +77,8 @@ final class GuestWait: @unchecked Sendable {
         loop.stop()
     }
 
-    /// Cleans up after the run has returned. Returns true if ``end(in:of:)`` has stopped it, so that Core Foundation
-    /// goes on. Returns false otherwise, for example if the program has stopped it.
+    /// Cleans up after the run has returned. Returns true if ``end(in:of:)`` has stopped the run, and false otherwise,
+    /// for example if the program has stopped it.
     func hasReturned() -> Bool {
         defer { isToEnd = false }
         ender.take()?.invalidate()

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our observers and sources in Core Foundation's run loop. Each of its modes has the observers. The two sources are in
-// a mode for a moment only. A mode with a source is not empty, so a run in it would not finish.
+// Our observers and sources in Core Foundation's run loop. Each served mode has the observers. The two sources are in a
+// mode only briefly, because in a mode with a source a run of Core Foundation does not finish.
 
 import CGRunFoundation
 
 final class GuestItems {
     private let address: UnsafeMutableRawPointer
     private let context: UnsafeMutableRawPointer
-    /// The last observers of beforeWaiting: each runs our loop instead of Core Foundation's sleep. Core Foundation does
-    /// not call an observer inside its own callout. So there is one observer more than runs of our loop inside Core
-    /// Foundation's runs.
+    /// Observers of beforeWaiting that are called last. Each runs our loop in place of Core Foundation's sleep. Core
+    /// Foundation does not call an observer that is already being called. So there is always one more observer than
+    /// there are runs of our loop inside Core Foundation's runs.
     private var waiters: [UnsafeMutableRawPointer] = []
-    /// The last observers of beforeSources and exit, as many as `waiters`. In a run that does not sleep, they give our
-    /// loop its turn.
+    /// Observers of beforeSources and exit that are called last, as many as `waiters`. In a run that does not sleep,
+    /// they run our loop.
     private var lookers: [UnsafeMutableRawPointer] = []
-    /// The first observer of entry and beforeTimers. It undoes the settings that are for the beginning of a run only.
+    /// The observer of entry and beforeTimers that is called first. It reverts settings that only apply to the
+    /// beginning of a run.
     private let opener: UnsafeMutableRawPointer
-    /// The turn source. Core Foundation handles it in place of an item that our loop has handled.
+    /// The turn source. If our loop has handled an item, Core Foundation handles this source, so its run sees a handled
+    /// source.
     private let turn: UnsafeMutableRawPointer
-    /// The keeper source. With it, Core Foundation makes a pass in a mode that has no other item.
+    /// The keeper source. It makes Core Foundation run a mode that has no other item.
     private let keeper: UnsafeMutableRawPointer
 
     private var turnMode: GuestMode?
     private var keeperMode: GuestMode?
 
-    /// Makes the observers and sources. The observers' callbacks get `context`, which must outlive this object. Nil if
-    /// no memory is left.
+    /// The observers' callbacks get `context`, which must outlive this object. Nil if there is no memory left.
     init?(of loop: UnsafeMutableRawPointer, context: UnsafeMutableRawPointer) {
         address = loop
         self.context = context
@@ -48,17 +49,18 @@ final class GuestItems {
 
     private var observers: [UnsafeMutableRawPointer] { waiters + lookers + [opener] }
 
-    /// Adds the observers to a mode. Core Foundation makes the mode if it does not have it yet.
+    /// Core Foundation makes the mode if the mode does not exist yet.
     func add(to mode: GuestMode) {
         for observer in observers { cgrun_guest_add_observer(address, observer, mode.name) }
     }
 
-    /// Makes one more pair of observers if all are needed for `count` runs of our loop inside Core Foundation's runs.
+    /// Makes another pair of observers if `count` runs of our loop inside Core Foundation's runs use all existing
+    /// pairs.
     func prepare(forRuns count: Int, in modes: [GuestMode]) {
         if count == waiters.count { addPair(in: modes) }
     }
 
-    /// Moves our last observers behind those of the same order that were added later.
+    /// Moves our last observers behind observers of the same order that were added later.
     func moveBack(in modes: [GuestMode]) {
         for mode in modes {
             for observer in waiters + lookers { cgrun_guest_move_observer(address, observer, mode.name) }

@@ -12,14 +12,14 @@ final class GuestMode: @unchecked Sendable {
     let mode: GRunLoop.Mode
     /// The name as a string of Core Foundation.
     let name: UnsafeRawPointer
-    /// The source that serves the mode when something was noticed.
+    /// The source of our loop that serves the mode when work is pending.
     let source: GRunLoop.Source
 
-    /// Whether something was noticed since Core Foundation's last pass in the mode began.
+    /// Whether work has arrived since Core Foundation's last pass in the mode began.
     private let owes = Atomic(false)
-    /// Whether something was noticed for which Core Foundation does not wake its loop.
+    /// Whether quiet work has arrived: work for which Core Foundation does not wake its loop, such as a block.
     private let owesQuietly = Atomic(false)
-    /// Whether observers were added. The stages that they observe occur only if the mode is run.
+    /// Whether observers were added. They are called only if Core Foundation runs the mode.
     private let owesObservers = Atomic(false)
     private let atomicEpoll = Atomic<Int32>(-1)
     /// Whether the mode is common in Core Foundation's loop only, because no descriptor was left to make it common in
@@ -28,13 +28,13 @@ final class GuestMode: @unchecked Sendable {
 
     // MARK: The loop's thread only
 
-    /// Whether Core Foundation does not wait in an epoll in this mode, so that it cannot be watched.
+    /// Whether Core Foundation does not wait in an epoll in this mode. Then our loop cannot watch the mode.
     var hasNoEpoll = false
     private var descriptor: GRunLoop.DescriptorSource?
-    /// Whether the epoll will be looked for again, because no descriptor was left.
+    /// Whether another search for the epoll is scheduled, because no descriptor was left.
     var isRetryScheduled = false
 
-    /// Nil if no memory is left.
+    /// Nil if there is no memory left.
     init?(_ mode: GRunLoop.Mode, serve: @escaping @Sendable (GuestMode) -> Void) {
         guard let name = mode.rawValue.withCString({ cgrun_guest_string($0) }) else { return nil }
         self.mode = mode
@@ -52,8 +52,7 @@ final class GuestMode: @unchecked Sendable {
 
     // MARK: Any thread
 
-    /// Marks work as pending. Work is quiet if Core Foundation does not wake its loop for it. Returns whether our loop
-    /// must be woken.
+    /// Marks work as pending. Returns whether our loop must be woken.
     func owe(quietly: Bool) -> Bool {
         let isFirst = !owes.exchange(true, ordering: .sequentiallyConsistent)
         let isFirstQuiet = quietly && !owesQuietly.exchange(true, ordering: .sequentiallyConsistent)
@@ -66,14 +65,13 @@ final class GuestMode: @unchecked Sendable {
         owes.load(ordering: .sequentiallyConsistent) || owesQuietly.load(ordering: .sequentiallyConsistent)
     }
 
-    /// Clears the marks before a pass, which sees everything that was noticed so far.
+    /// Clears the marks before a pass, because the pass sees all work that has arrived.
     func settle() {
         owes.store(false, ordering: .sequentiallyConsistent)
         owesQuietly.store(false, ordering: .sequentiallyConsistent)
     }
 
-    /// Clears the mark of the work that a pass of Core Foundation itself has seen. The mark of quiet work stays,
-    /// because Core Foundation is not woken for that.
+    /// Clears the mark of work that is not quiet, because a pass of Core Foundation has seen this work.
     func settleLoudly() { owes.store(false, ordering: .sequentiallyConsistent) }
 
     func settleQuietly() -> Bool { owesQuietly.exchange(false, ordering: .sequentiallyConsistent) }
@@ -90,7 +88,7 @@ final class GuestMode: @unchecked Sendable {
 
     var hasOwedObservers: Bool { owesObservers.load(ordering: .relaxed) }
 
-    /// Clears the mark before a pass that calls the observers; returns what it was.
+    /// Clears the mark before a pass that calls the observers. Returns the former value.
     func settleObservers() -> Bool { owesObservers.exchange(false, ordering: .relaxed) }
 
     // MARK: The loop's thread
@@ -98,7 +96,7 @@ final class GuestMode: @unchecked Sendable {
     /// Whether the epoll is readable, so that Core Foundation would not sleep.
     var isReadable: Bool { isWatched && cgrun_descriptor_is_readable(epoll) }
 
-    /// Watches the epoll: from now on the loop is woken when the epoll is readable.
+    /// From now on the loop is woken when the epoll is readable.
     func watch(_ epoll: Int32, in loop: GRunLoop, serve: @escaping @Sendable (GuestMode) -> Void)
         throws(GRunLoop.SystemError)
     {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modes of Foundation's run loop that are served: its own modes, and the common modes of both loops.
+// Serves the modes of Foundation's run loop, and keeps the common modes of both loops in sync.
 
 import CGRunFoundation
 import GRunLoop
 import Glibc
 
 extension Guest {
-    /// The outcome of looking for the epoll of a mode.
+    /// The result of the search for a mode's epoll.
     enum Finding {
         case watched
         /// Core Foundation does not have the mode. We do not make it, because a program that asks for all modes would
@@ -17,9 +17,9 @@ extension Guest {
         case exhausted
     }
 
-    /// Returns the mode of this name. If our loop does not serve the mode yet, it begins to serve it. The mode's epoll
-    /// is looked for later, on the loop's thread, where no lock of Foundation is held. Nil for the common modes' name,
-    /// without memory, or once serving has ended. Any thread.
+    /// Returns the mode of this name, and begins to serve it if necessary. The search for its epoll comes later, on the
+    /// loop's thread, because the caller may hold a lock of Foundation. Nil for the name of the common modes, if there
+    /// is no memory left, or once serving has ended. Threads: any.
     @discardableResult func meet(_ name: GRunLoop.Mode) -> GuestMode? {
         if let mode = modes.withLock({ $0?[name] }) { return mode }
         guard name != .common, let new = GuestMode(name, serve: { [weak self] in self?.serve($0) }) else { return nil }
@@ -34,8 +34,8 @@ extension Guest {
         return new
     }
 
-    /// Finds the mode's epoll and watches it. Until that succeeds, Core Foundation itself sleeps in the mode. The
-    /// loop's thread.
+    /// Finds the mode's epoll and watches it. Until that succeeds, Core Foundation itself sleeps in the mode. Threads:
+    /// the loop's own.
     @discardableResult func complete(_ mode: GuestMode) -> Finding {
         let finding = find(mode)
         if finding == .exhausted { retry(mode) }
@@ -60,8 +60,8 @@ extension Guest {
         }
     }
 
-    /// Makes a mode common in our loop if it is common in Core Foundation's. Then the main queue has its turn in our
-    /// runs of the mode too. False if that has failed.
+    /// Makes a mode common in our loop if it is common in Core Foundation's loop. Then our runs of the mode also drain
+    /// the main queue. Returns false if that has failed.
     private func isCommonHere(_ mode: GuestMode) -> Bool {
         guard mode.lacksCommon.load(ordering: .relaxed) else { return true }
         do { try loop.addCommonMode(mode.mode) } catch { return false }
@@ -69,7 +69,7 @@ extension Guest {
         return true
     }
 
-    /// Serves the mode again in a second, because no descriptor is left. That pass looks for the epoll again.
+    /// Serves the mode again after a second, because no descriptor is left. That pass repeats the search for the epoll.
     private func retry(_ mode: GuestMode) {
         guard !mode.isRetryScheduled else { return }
         mode.isRetryScheduled = true
@@ -85,10 +85,9 @@ extension Guest {
         return ended.map { Array($0.values) } ?? []
     }
 
-    /// The modes that our loop watches.
     var watchedModes: [GuestMode] { modes.withLock { $0?.values.filter(\.isWatched) ?? [] } }
 
-    /// The mode that Core Foundation runs now; nil if it runs none, or one that our loop does not serve.
+    /// The mode that Core Foundation runs now; nil if it runs no mode, or a mode that our loop does not serve.
     func currentMode() -> GuestMode? {
         guard let name = cgrun_guest_copy_current_mode(address) else { return nil }
         defer { cgrun_guest_release(name) }
@@ -100,14 +99,15 @@ extension Guest {
         return text(of: name).flatMap { name in modes.withLock { $0?[GRunLoop.Mode(rawValue: name)] } }
     }
 
-    /// The mode that Core Foundation is about to run; nil if Core Foundation does not have it. The loop's thread.
+    /// The mode that Core Foundation is about to run; nil if Core Foundation does not have this mode. Threads: the
+    /// loop's own.
     func modeToRun(_ name: UnsafeRawPointer?) -> GuestMode? {
         guard let name else { return nil }
         if let mode = knownMode(name) { return mode }
         return names(in: name).first { coreFoundationModes().contains($0) }.flatMap { meet($0) }
     }
 
-    /// All modes of Core Foundation's loop. The loop's thread, or any thread that holds no lock of Foundation.
+    /// All modes of Core Foundation's loop. Threads: any thread that holds no lock of Foundation.
     func coreFoundationModes() -> [GRunLoop.Mode] {
         guard let all = cgrun_guest_copy_modes(address) else { return [] }
         defer { cgrun_guest_release(all) }
@@ -128,10 +128,11 @@ extension Guest {
         return names
     }
 
-    /// Makes a mode common in Core Foundation's loop, because it has become common in ours. Any thread, without a lock.
+    /// Makes a mode common in Core Foundation's loop, because it has become common in our loop. Threads: any, without a
+    /// lock.
     func didBecomeCommonInOurLoop(_ mode: GRunLoop.Mode) {
         mode.rawValue.withCString {
-            // Core Foundation ends the process if no descriptor is left for a mode that it makes.
+            // Core Foundation ends the process if it makes a mode when no descriptor is left.
             guard GRunLoop.hasDescriptorsLeft, let name = cgrun_guest_string($0) else { return }
             cgrun_guest_add_common_mode(address, name)
             cgrun_guest_release(name)

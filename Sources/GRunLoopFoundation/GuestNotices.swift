@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The notices: calls that give Foundation's run loop something to do, and the modes that are marked for that work.
+// The notices: reports of calls that give Foundation's run loop work. A notice marks the work as pending in the modes.
 
 import CGRunFoundation
 import GRunLoop
 
 extension Guest {
-    /// Records that a function of Core Foundation was called. `modes` has the modes of the call, or is NULL. Any
-    /// thread.
+    /// Records that a function of Core Foundation was called. `modes` has the modes of the call, or is nil. Threads:
+    /// any.
     func noticed(_ kind: cgrun_notice_kind, _ modes: UnsafeRawPointer?) {
         if let modes, !cgrun_guest_is_default_mode(modes) { meet(namedIn: modes) }
         switch kind {
@@ -14,10 +14,11 @@ extension Guest {
         case CGRUN_NOTICE_COMMON_MODE: if let modes { names(in: modes).forEach(becameCommonThere) }
         case CGRUN_NOTICE_BLOCK: oweQuietly()
         case CGRUN_NOTICE_OBSERVER:
-            // The observer may be that of a notification queue.
+            // The observer may belong to a notification queue.
             self.modes.withLock { $0?.values.forEach { $0.oweObservers() } }
             oweQuietly()
-        // A signal alone wakes no loop. But if a callback of Core Foundation signals, another pass of its run follows.
+        // Signalling a source wakes no loop. But if a callback of Core Foundation signals a source, its run makes
+        // another pass.
         case CGRUN_NOTICE_SIGNAL: oweQuietly()
         case CGRUN_NOTICE_SOURCE: if loop.isCurrent { oweQuietly() }
         case CGRUN_NOTICE_LAST_OBSERVER: owesOrder.store(true, ordering: .relaxed)
@@ -29,8 +30,8 @@ extension Guest {
         do { try loop.addCommonMode(name) } catch { meet(name)?.lacksCommon.store(true, ordering: .relaxed) }
     }
 
-    /// Serves the modes of a call, which Core Foundation may have made just now. If one is not watched yet, marks work
-    /// as pending: the pass for that work looks for the epoll.
+    /// Serves the modes that a call names. The call may have created them. If a mode is not watched yet, marks work as
+    /// pending, because the pass for that work searches the mode's epoll.
     private func meet(namedIn modes: UnsafeRawPointer) {
         var isNew =
             cgrun_guest_is_common_modes(modes)
@@ -57,15 +58,15 @@ extension Guest {
         if hasNews { loop.wakeUp() }
     }
 
-    /// A run of Core Foundation has ended: our loop must handle what it has left.
+    /// Marks work as pending that a run of Core Foundation may have left at its end.
     func oweAfterRun() {
         guard owesAfterRun else { return }
         owesAfterRun = false
         owe(quietly: activities.last?.isInsideRun == true)
     }
 
-    /// Makes sure that work which is still pending is done without a new notice. Wakes our loop only for the mode that
-    /// it runs next, because work in other modes waits. The loop's thread.
+    /// Signals each mode that still has pending work, so that our loop serves it without a new notice. Wakes our loop
+    /// only for the mode that it runs next. Threads: the loop's own.
     func remind() {
         let next = loop.currentMode ?? loop.ambientMode
         let isNext = modes.withLock { modes in
@@ -78,8 +79,8 @@ extension Guest {
         if isNext { loop.wakeUp() }
     }
 
-    /// Replaces CFRunLoopStop. The program does not know of the passes that we make. A stop during such a pass is meant
-    /// for the run around it, so it is repeated after the pass. Any thread.
+    /// Replaces CFRunLoopStop. The program does not know of our passes. So a stop during a pass is meant for the run
+    /// around the pass, and is repeated after the pass. Threads: any.
     func stop() {
         stops.withLock {
             cgrun_guest_stop(address)
@@ -87,10 +88,10 @@ extension Guest {
         }
     }
 
-    /// Whether our loop sleeps in Core Foundation's place: then CFRunLoopIsWaiting must return true. Any thread.
+    /// Whether our loop sleeps in Core Foundation's place: then CFRunLoopIsWaiting must return true. Threads: any.
     var isWaiting: Bool { isServed && atomicWaiting.load(ordering: .relaxed) }
 
-    /// Whether the innermost run or pass is a run of Core Foundation that somebody else makes. The loop's thread.
+    /// Whether the innermost run or pass is a run of Core Foundation that is not ours. Threads: the loop's own.
     var isInCoreFoundationRun: Bool {
         if let last = activities.last { return last.run != nil }
         guard let name = cgrun_guest_copy_current_mode(address) else { return false }

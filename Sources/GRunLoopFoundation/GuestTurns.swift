@@ -8,12 +8,12 @@ import GRunLoop
 extension Guest {
     // MARK: Our loop runs
 
-    /// Handles work of a mode: Core Foundation has something to do in it, or may have. Called by a callout of our loop.
+    /// Serves a mode in which Core Foundation may have work. A callout of our loop calls this.
     func serve(_ mode: GuestMode) {
         ownHandled += 1
         switch activities.last {
         case .wait(let wait) where wait.isInnermost(of: loop):
-            // Our loop sleeps in Core Foundation's place. That wait ends, and Core Foundation does the work itself.
+            // Our loop sleeps in Core Foundation's place. End this wait, so that Core Foundation does the work itself.
             let isQuiet = mode.settleQuietly()
             mode.settleLoudly()
             if isQuiet, !mode.isReadable { cgrun_guest_wake_up(address) }
@@ -26,10 +26,10 @@ extension Guest {
         }
     }
 
-    /// Makes passes until nothing is left to do, or until the time slice is over and other items have their turn.
+    /// Makes passes until no work is left, but not for longer than a time slice, so that other items have their turn.
     private func servePasses(_ mode: GuestMode) {
-        // The passes may have consumed the wake-up of a wait further out, such as the one for its time limit. So that
-        // wait ends.
+        // The passes may have consumed a wake-up for an outer wait, such as the wake-up at its time limit. So end that
+        // wait.
         defer { activities.last { $0.wait != nil }?.wait?.end(in: loop, of: address) }
         Guests.lookForObjects()
         let end = ContinuousClock.now + loop.timeSlice
@@ -43,7 +43,7 @@ extension Guest {
     }
 
     /// Makes one pass of Core Foundation's loop, without waiting. Returns true if a source was handled. The pass does
-    /// not drain the main queue, because our loop does.
+    /// not drain the main queue, because our loop drains it.
     @discardableResult func pass(_ mode: GuestMode) -> Bool {
         mode.settle()
         let finding = complete(mode)
@@ -51,9 +51,9 @@ extension Guest {
         items?.withdrawTurn()
         activities.append(.pass(mode))
         var result = withoutMainQueue { cgrun_guest_pass(address, mode.name) }
-        // Core Foundation does not run a mode without items. Then nobody calls the mode's observers, such as those of
-        // notification queues. And nobody reads the descriptor of a timer that was due and was then cancelled, so that
-        // the epoll stays readable. The keeper source makes Core Foundation run the mode.
+        // Core Foundation does not run a mode without items. Then the mode's observers, such as those of notification
+        // queues, are not called. And if a due timer was cancelled, the epoll stays readable, because nobody reads the
+        // timer's descriptor. The keeper source makes Core Foundation run the mode.
         if result == CGRUN_GUEST_FINISHED, finding != .absent, hasObservers || mode.isReadable {
             items?.placeKeeper(in: mode)
             result = withoutMainQueue { cgrun_guest_pass(address, mode.name) }
@@ -66,8 +66,8 @@ extension Guest {
         return result == CGRUN_GUEST_HANDLED
     }
 
-    /// Repeats a stop for the run around this pass, because it was meant for that run. If a pass of ours is around this
-    /// one, the stop is repeated after that pass.
+    /// Repeats a stop that was called during this pass, because it was meant for the run around the pass. If another
+    /// pass of ours is around this one, the stop is repeated after that pass.
     private func passOnStop() {
         let isToStop = stops.withLock { stops in
             guard !stops.isInPass else { return false }
@@ -79,11 +79,9 @@ extension Guest {
         }
     }
 
-    /// Makes a pass that does not drain the main queue.
-    ///
-    /// At the beginning of a run, Core Foundation decides whether the run drains the main queue. It does not if the
-    /// thread is draining it already. So a word of Core Foundation says that it is, until the first observer of
-    /// beforeTimers.
+    /// At the beginning of a run, Core Foundation decides whether the run drains the main queue. The run does not drain
+    /// it if the thread is already draining it. So this sets Core Foundation's word for "this thread is draining" until
+    /// the first observer of beforeTimers.
     private func withoutMainQueue(_ pass: () -> Int32) -> Int32 {
         guard isMain else { return pass() }
         let outer = savedDrainingFlag
@@ -99,10 +97,12 @@ extension Guest {
         if let word = savedDrainingFlag.take() { _ = cgrun_guest_set_draining(word) }
     }
 
-    /// The first observer of entry and of beforeTimers: undoes the settings that are for the beginning of a run only.
+    /// Called by the first observer of entry and of beforeTimers. Reverts settings that only apply to the beginning of
+    /// a run.
     func openUp(_ activity: Int) {
         guard activity == CGRUN_GUEST_BEFORE_TIMERS else {
-            // The run has begun and needs the keeper no more. Without it, the mode counts as empty again.
+            // The run has begun, so the keeper source is not needed any more. Without it, the mode counts as empty
+            // again.
             items?.withdrawKeeper()
             return
         }
@@ -114,7 +114,7 @@ extension Guest {
     // MARK: Core Foundation's runs
 
     /// Called before a run of Core Foundation that is not ours, perhaps in a mode that our loop does not serve yet.
-    /// Returns true if `left` must be called after it.
+    /// Returns true if `left` must be called after the run.
     func entered(_ name: UnsafeRawPointer?, for seconds: Double) -> Bool {
         guard isActive else { return false }
         items?.withdrawTurn()
@@ -123,7 +123,7 @@ extension Guest {
         return true
     }
 
-    /// Called after that run, even if the loop is not served any more.
+    /// Called after such a run, even if the loop is not served any more.
     func left() {
         guard activities.last?.run != nil else { return }
         activities.removeLast()
@@ -134,10 +134,12 @@ extension Guest {
         remind()
     }
 
-    /// The last observer of beforeWaiting: our loop sleeps in Core Foundation's place, so that both loops are served.
+    /// Called by the last observer of beforeWaiting. Our loop sleeps in Core Foundation's place, so that both loops are
+    /// served.
     func waitInstead() {
         guard isActive, let mode = currentMode(), complete(mode) == .watched else { return }
-        // Core Foundation's pass has seen all work that wakes it, or the epoll is readable and it will not sleep.
+        // Core Foundation's pass has seen all work that is not quiet. If the epoll is readable, Core Foundation will
+        // not sleep.
         mode.settleLoudly()
         guard !mode.isReadable else { return }
         let wait = GuestWait(depth: loop.runCount + 1, mode)
@@ -165,7 +167,7 @@ extension Guest {
     }
 
     /// Runs our loop in place of a sleep. Returns true if our loop or GLib has handled something, or if the program has
-    /// stopped the run. Otherwise Core Foundation goes on by its own rules.
+    /// stopped the run. Otherwise Core Foundation continues by its own rules.
     private func waitForTurn(_ wait: GuestWait, until limit: GRunLoop.Instant) -> Bool {
         while isServed, !wait.mode.isReadable {
             let (handled, own) = (loop.handledCount, ownHandled)
@@ -181,8 +183,8 @@ extension Guest {
         return false
     }
 
-    /// The last observer of beforeSources and exit: in a run that never sleeps, our loop has its turn once a time
-    /// slice.
+    /// Called by the last observer of beforeSources and exit. In a run that never sleeps, this runs our loop once a
+    /// time slice.
     func lookAround(_ activity: Int) {
         guard isActive else { return }
         if activity == CGRUN_GUEST_EXIT {
@@ -192,8 +194,7 @@ extension Guest {
             oweAfterRun()
             return remind()
         }
-        // The rest of this pass does everything that was noticed so far. But observers that were added need the next
-        // pass.
+        // The rest of this pass does all work that has arrived. But new observers need the next pass.
         if let mode = activities.last?.pass, !mode.hasOwedObservers { mode.settle() }
         guard isInCoreFoundationRun, let mode = currentMode(), mode.isWatched else { return }
         let now = ContinuousClock.now
@@ -214,14 +215,14 @@ extension Guest {
 
     // MARK: A turn of our loop in a run of Core Foundation's
 
-    /// Our loop has handled something. Core Foundation gets the turn source to handle, so its run sees a handled
-    /// source.
+    /// After our loop has handled something, this makes Core Foundation handle the turn source. So its run sees a
+    /// handled source.
     private func takeTurn(in mode: GuestMode) {
         activities.last?.run?.turnMode = mode
         items?.placeTurn(in: mode)
     }
 
-    /// Places the turn source again, which was removed so that a nested run did not handle it.
+    /// Places the turn source again. It was removed so that a nested run could not handle it.
     private func placeTurnAgain() {
         if let mode = activities.last?.run?.turnMode { items?.placeTurn(in: mode) }
     }

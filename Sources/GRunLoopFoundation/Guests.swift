@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of Foundation's run loops that are served. Calls of Core Foundation from anywhere in the process look here.
+// The table of the served run loops of Foundation. Our replacements of Core Foundation's functions use it to find the
+// guest of a loop.
 
 import CGRunFoundation
 import GRunLoop
@@ -8,28 +9,26 @@ import Synchronization
 enum Guests {
     /// The guests by the address of Core Foundation's loop.
     private static let table = Guarded<[UInt: Guest]>([:])
-    /// How many objects were loaded at the last complete search. Objects that are loaded later are searched now and
-    /// then.
+    /// How many objects were loaded when functions were last replaced completely. A higher count shows that there are
+    /// new objects.
     private static let loaded = Atomic<UInt64>(0)
-    /// The number of guests. It is read before the lock is taken: a child of a fork may find the table locked, and a
-    /// program that has ended serving does not need the lock.
+    /// The number of guests. While it is zero, calls of Core Foundation do not take the lock.
     private static let count = Atomic(0)
 
-    /// The guest of a loop of Core Foundation; nil if that loop is not served. Any thread.
+    /// Nil if the loop is not served. Threads: any.
     static func guest(of loop: UnsafeMutableRawPointer?) -> Guest? {
         guard let loop, count.load(ordering: .relaxed) > 0, !Fork.isChild else { return nil }
         let key = UInt(bitPattern: loop)
         return table.withLock { $0[key] }
     }
 
-    /// The guest whose loop is the calling thread's.
     private static func guestHere() -> Guest? {
         guard count.load(ordering: .relaxed) > 0, !Fork.isChild else { return nil }
         return table.withLock { $0.values.first { $0.loop.isCurrent } }
     }
 
-    /// Adds a guest. The first guest replaces Core Foundation's functions, so that calls are noticed. Returns false if
-    /// that is impossible; then nothing has changed.
+    /// Adds a guest. For the first guest, replaces Core Foundation's functions, so that calls are noticed. If that is
+    /// impossible, returns false and changes nothing.
     static func add(_ guest: Guest) -> Bool {
         table.withLock {
             if $0.isEmpty {
@@ -38,7 +37,7 @@ enum Guests {
                         let guest = kind == CGRUN_NOTICE_SIGNAL ? Guests.guestHere() : Guests.guest(of: loop)
                         guest?.noticed(kind, mode)
                     },
-                    // Serving may end during the run, and `left` must be called all the same. So the guest is retained.
+                    // Retain the guest, because `left` must be called even if serving ends during the run.
                     entered: { loop, mode, seconds in
                         guard let guest = Guests.guest(of: loop), guest.entered(mode, for: seconds) else { return nil }
                         return Unmanaged.passRetained(guest).toOpaque()
@@ -53,7 +52,7 @@ enum Guests {
                         GRunLoop.drainMainQueue(by: cgrun_guest_drain)
                     })
                 guard cgrun_notices_begin(&notices) else { return false }
-                // Slots that another thread was resolving meanwhile are searched once more.
+                // The next search covers all objects again, because another thread may have been resolving a slot.
                 loaded.store(0, ordering: .relaxed)
             }
             $0[guest.key] = guest
@@ -62,8 +61,8 @@ enum Guests {
         }
     }
 
-    /// Replaces the functions in objects that were loaded meanwhile. Any thread that holds no lock of the dynamic
-    /// linker.
+    /// Replaces the functions in objects that were loaded meanwhile. Threads: any thread that does not hold the dynamic
+    /// linker's lock.
     static func lookForObjects() {
         let now = cgrun_slots_loaded()
         guard loaded.load(ordering: .relaxed) != now else { return }

@@ -7,8 +7,8 @@ public import GRunLoop
 extension GRunLoop {
     /// Serves Foundation's run loop of this thread while this loop runs, also if a host drives this loop.
     ///
-    /// Events start the work of Foundation's loop; nothing polls. While somebody runs Foundation's loop, that run
-    /// serves this loop as well.
+    /// Serving is driven by events and does not poll. If the program runs Foundation's loop instead, that run also
+    /// serves this loop.
     ///
     /// ```swift
     /// let serving = try GRunLoop.main.serve(RunLoop.main)
@@ -22,15 +22,15 @@ extension GRunLoop {
     /// While it serves, this loop does not finish by itself, because it waits for Foundation's loop.
     ///
     /// **Waiting in Foundation's loop.** Foundation's `run(mode:before:)` returns `false` immediately if its mode has
-    /// no source and no timer of Foundation. This rule holds on every thread but the main one, and items of this loop
-    /// do not count. So `while !done { RunLoop.current.run(mode: .default, before: .distantFuture) }` spins there, and
-    /// neither loop is served. Run this loop instead, which serves both:
-    /// `while !done { loop.run(mode: .default, for: .seconds(60)) }`. If your code must run Foundation's loop, first
-    /// add a timer of Foundation to the mode, such as one for `Date.distantFuture`.
+    /// no source and no timer of Foundation. This rule holds on every thread except the main thread, and items of this
+    /// loop do not count. So `while !done { RunLoop.current.run(mode: .default, before: .distantFuture) }` spins there,
+    /// and neither loop is served. Run this loop instead, which serves both: `while !done { loop.run(mode: .default,
+    /// for: .seconds(60)) }`. If your code must run Foundation's loop, first add a timer of Foundation to the mode,
+    /// such as one for `Date.distantFuture`.
     ///
-    /// To check that serving works, this function passes a block and a timer through Foundation's loop, in the default
-    /// mode, before it returns. Other work that is pending in that mode may be called too. A person who suspects that
-    /// serving does harm can set the environment variable `GRUN_NO_FOUNDATION`: then this function throws.
+    /// To check that serving works, this function runs a test block and a test timer in the default mode of
+    /// Foundation's loop. Other pending work in that mode may be called too. To rule out serving as the cause of a
+    /// problem, set the environment variable `GRUN_NO_FOUNDATION`: then this function throws.
     ///
     /// Threads: this loop's own, with the run loop of the same thread; otherwise the process ends with a message. A
     /// second call returns another token for the same loop. Serving ends when the last
@@ -46,7 +46,8 @@ extension GRunLoop {
         guard isCurrent, runLoop === RunLoop.current else {
             Log.fatal(
                 "serve(_:)",
-                "called with a run loop of another thread; call it on the thread of both, with RunLoop.current")
+                "called with a run loop of another thread; call this function on the loop's thread, with "
+                    + "RunLoop.current")
         }
         return Serving(try Guest.use(of: self))
     }
@@ -60,10 +61,10 @@ extension GRunLoop {
 
         deinit { use.end() }
 
-        /// Cancels this token. When the last token of the loop is cancelled, Foundation's descriptors, sources and
-        /// functions are as they were before. The second call does nothing.
+        /// Cancels this token. Cancelling the last token of the loop undoes all changes to Foundation's run loop and
+        /// functions. A second call does nothing.
         ///
-        /// Threads: any. On a thread other than the loop's own, it takes effect later, on the loop's thread.
+        /// Threads: any. On another thread than the loop's, the cancellation takes effect later, on the loop's thread.
         public func cancel() { use.end() }
 
         /// Whether Foundation's run loop is served, by this token or another one. False once its thread has ended.
@@ -84,15 +85,11 @@ enum ServingRefusal {
     case notAnEpoll
     /// Calls that give Foundation's run loop work cannot be noticed, perhaps because Foundation is linked statically.
     case notSeen
-    /// A block or a timer of Foundation did not arrive.
+    /// A test block or a test timer of Foundation was not called.
     case notServed
-    /// The loop's time is virtual.
     case virtualTime
-    /// The loop's thread is about to end.
     case loopEnded
-    /// Another copy of the library serves this process.
     case anotherCopy
-    /// The environment variable `GRUN_NO_FOUNDATION` is set.
     case environment
 
     var error: GRunLoop.SystemError { .unsupported(text) }
@@ -100,23 +97,23 @@ enum ServingRefusal {
     private var text: String {
         switch self {
         case .notAnEpoll:
-            "the run loop of this Foundation does not wait in an epoll that can be found; use the Foundation of "
-                + "Swift's toolchain for Linux"
+            "the epoll descriptor of Foundation's run loop was not found; use the Foundation of Swift's toolchain for "
+                + "Linux"
         case .notSeen:
             "the calls of Foundation's own run loop cannot be intercepted, perhaps because Foundation is linked "
                 + "statically; link the program without --static-swift-stdlib"
         case .notServed:
-            "a block or a timer for Foundation's run loop was not called in a test, so this run loop is not served; "
+            "a test block or timer of Foundation's run loop was not called, so this Foundation cannot be served; "
                 + "please report this with the version of Swift"
         case .virtualTime:
             "a loop in virtual time cannot serve Foundation's run loop, which uses real time; call serve(_:) outside "
                 + "of withVirtualTime"
-        case .loopEnded: "the loop's thread has ended, or is about to end; serve Foundation's run loop earlier"
+        case .loopEnded: "the loop's thread has ended, or is about to end; call serve(_:) earlier"
         case .anotherCopy:
-            "another copy of GRunLoop was loaded first and serves this process; link the program and its plug-ins to "
-                + "one shared library with GRunLoop and GRunLoopFoundation in it"
+            "another copy of GRunLoop serves this process; link the program and its plug-ins to one shared library "
+                + "that contains GRunLoop and GRunLoopFoundation"
         case .environment:
-            "GRUN_NO_FOUNDATION is set, so Foundation's run loop is not served; unset it to have it served"
+            "GRUN_NO_FOUNDATION is set, so Foundation's run loop is not served; unset the variable to allow serve(_:)"
         }
     }
 }

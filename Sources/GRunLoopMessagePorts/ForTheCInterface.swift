@@ -6,12 +6,12 @@ package import GRunLoop
 // MARK: The data and the handlers of message ports
 
 extension GRunLoop.MessageData {
-    /// Makes message data from bytes that an object keeps. The bytes are not copied.
+    /// Makes message data from bytes that an object keeps valid. The bytes are not copied.
     package static func bytes(_ bytes: UnsafeRawBufferPointer, keptBy keeper: any AnyObject & Sendable) -> Self {
         Self(bytes, keptBy: keeper)
     }
 
-    /// The object that keeps the bytes at their address; nil for an array.
+    /// The object that keeps the bytes valid; nil for an array.
     package var keeper: (any AnyObject & Sendable)? {
         switch storage {
         case .array: return nil
@@ -22,8 +22,7 @@ extension GRunLoop.MessageData {
 }
 
 extension GRunLoop.MessagePort {
-    /// Makes a port as ``init(_:handler:)`` does. Its handler also gets the port, which the handler does not keep
-    /// alive.
+    /// Makes a port as ``init(_:handler:)`` does. The handler also gets the port, but does not keep it alive.
     package convenience init(
         _ name: String?, portHandler handler: @escaping @Sendable (GRunLoop.MessagePort, Message) -> Void
     ) throws(GRunLoop.MessagePortError) {
@@ -35,8 +34,7 @@ extension GRunLoop.MessagePort {
         place.port = self
     }
 
-    /// Makes a port as ``init(replying:handler:)`` does. Its handler also gets the port, which the handler does not
-    /// keep alive.
+    /// Makes a port as ``init(replying:handler:)`` does. The handler also gets the port, but does not keep it alive.
     package convenience init(
         replying name: String?,
         portHandler handler: @escaping @Sendable (GRunLoop.MessagePort, Message) -> GRunLoop.MessageData?
@@ -53,8 +51,9 @@ extension GRunLoop.MessagePort {
 
 extension GRunLoop.RemoteMessagePort {
     /// Starts a request as ``request(_:_:descriptors:sendTimeout:receiveTimeout:on:replyMode:)`` does. `completion` is
-    /// called with the result on the loop's thread, once, and not before this has returned. Returns a number for
-    /// ``cancelRequest(_:)``, which is not 0. If the loop ends before the request, `completion` is released.
+    /// called once with the result, on the loop's thread, and not before this has returned. Returns a number for
+    /// ``cancelRequest(_:)``, which is not 0. If the loop ends before the request, `completion` is released without a
+    /// call.
     package func startRequest(
         _ id: Int32, _ data: GRunLoop.MessageData, descriptors: [Int32], sendTimeout: Duration,
         receiveTimeout: Duration, on loop: GRunLoop, replyMode: GRunLoop.Mode,

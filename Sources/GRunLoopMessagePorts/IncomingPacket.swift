@@ -5,7 +5,7 @@ import CGRun
 import GRunLoop
 import Glibc
 
-/// The descriptors of a received message. Those that nobody takes are closed when this object is released.
+/// The descriptors of a received message. Descriptors that nobody takes are closed when this object is released.
 final class ReceivedDescriptors: @unchecked Sendable {
     private let lock = Lock.take()
     private var descriptors: [Int32]
@@ -39,8 +39,7 @@ final class ReceivedDescriptors: @unchecked Sendable {
     }
 }
 
-/// A received packet. ``open()`` maps its memory, and is called only once it is known that somebody waits for the
-/// packet.
+/// A received packet. ``open()`` maps its memory, so call it only when somebody waits for the packet.
 struct IncomingPacket {
     enum Body {
         case bytes([UInt8])

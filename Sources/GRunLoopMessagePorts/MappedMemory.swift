@@ -7,9 +7,8 @@ import Synchronization
 
 /// Maps memory that another process sent and can no longer change. The memory is unmapped when this object is released.
 ///
-/// Receiving takes constant time, whatever the size of the memory, because a page is mapped when it is read. Before the
-/// first read, the reading thread checks that every page was written. Until then the descriptor of the memory stays
-/// open. Threads: any.
+/// Receiving takes constant time, because a page is mapped only when it is read. Before the first read, the reading
+/// thread checks that every page was written. Until then the descriptor of the memory stays open. Threads: any.
 final class MappedMemory: @unchecked Sendable {
     /// Memory up to this size is checked when it is received, so that it keeps no descriptor open.
     private static let smallSize = 1 << 20

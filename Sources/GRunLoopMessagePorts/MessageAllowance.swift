@@ -30,8 +30,8 @@ struct MessageHolding: Equatable {
 
 /// The resources that the messages of all peers of a port hold. Threads: any.
 final class MessageHoldings: @unchecked Sendable {
-    /// The limits for all peers of a port. By default, a process has 65,530 mappings, 128 TiB of addresses, and often
-    /// 1,024 descriptors.
+    /// The limits for all peers of a port. By default, a process can have 65,530 mappings and 128 TiB of addresses, and
+    /// often 1,024 descriptors.
     fileprivate static let most = MessageHolding(memories: 8192, bytes: 64 << 30, descriptors: 512)
 
     fileprivate let lock = Lock.take()

@@ -9,7 +9,6 @@ import Glibc
 /// A connection ends in three steps. After `endLocked()` it sends nothing more. After ``drop()`` it receives nothing
 /// more. ``close()`` closes its descriptor, even while somebody holds the object. Threads: any.
 final class MessageConnection: @unchecked Sendable {
-    /// The number that the port's watch reports for this connection.
     let number: UInt64
     /// The resources that the peer's messages hold in this process.
     let allowance: MessageAllowance
@@ -21,8 +20,7 @@ final class MessageConnection: @unchecked Sendable {
 
     /// Guarded by the lock.
     private struct State {
-        /// Nil once the connection is closed. A thread that is in a system call with the socket holds its own
-        /// reference.
+        /// Nil once the connection is closed. A thread that uses the socket in a system call holds its own reference.
         var socket: MessageSocket?
         /// The replies that wait, in the order in which they are to be sent.
         var waiting: [OutgoingPacket] = []
@@ -63,7 +61,6 @@ final class MessageConnection: @unchecked Sendable {
         case refused
     }
 
-    /// The socket to read from.
     var input: Input {
         lock.withLock {
             if state.isEndedForUntakenReplies { return .refused }
@@ -94,10 +91,9 @@ final class MessageConnection: @unchecked Sendable {
 
     // MARK: Replies
 
-    /// Sends a reply, or queues it behind the replies that wait.
     func reply(_ packet: OutgoingPacket) -> MessageSocket.Sent {
         let isAdmitted = prepare(packet) { state.waiting.isEmpty && !state.isEnded }
-        // A packet that is never sent may hold objects of the program, so it is released after the lock.
+        // A packet that is never sent may hold objects of the program, so it is released after unlocking.
         return lock.withLock { replyLocked(packet, isAdmitted: isAdmitted) }.0
     }
 
@@ -117,7 +113,7 @@ final class MessageConnection: @unchecked Sendable {
             admission = admit()
         }
         guard admission == .admitted else { return false }
-        // An error is ignored here, because sending tries again: a resource that is short now may be there then.
+        // An error is ignored, because sending makes the memory again if it is missing.
         _ = packet.makeMemory()
         return true
     }
@@ -140,8 +136,8 @@ final class MessageConnection: @unchecked Sendable {
     ) -> MessageSocket.Sent {
         guard packet.isInMemory else { return socket.send(packet) }
         guard isAdmitted || admitLocked(packet) == .admitted else {
-            // If this connection has no untaken memory, it gets no event when a peer takes the memory of another
-            // connection. Then a timer tries again.
+            // A connection without untaken memory gets no event when a peer takes the memory of another connection, so
+            // a timer tries again.
             return state.sent == 0 ? .short(errno: ENOBUFS) : .full
         }
         let sent = socket.send(packet)
@@ -162,7 +158,7 @@ final class MessageConnection: @unchecked Sendable {
         return untaken.admit(packet.cost, to: process)
     }
 
-    /// Asks the kernel whether the peer has taken all memory. If so, resets the count. Returns whether it has reset the
+    /// Resets the count if the kernel reports that the peer has taken all memory. Returns whether it has reset the
     /// count.
     @discardableResult private func recountLocked() -> Bool {
         guard state.sent > 0, state.socket?.isAllTaken != false else { return false }
@@ -172,11 +168,11 @@ final class MessageConnection: @unchecked Sendable {
         return true
     }
 
-    /// Asks the kernel whether the peer has taken all memory. Call it without the lock of a connection.
+    /// Call it without the lock of any connection.
     func recount() { lock.withLock { _ = recountLocked() } }
 
     /// Queues a reply. If the peer does not take its replies, ends the connection instead. Also returns the packets
-    /// that will never be sent, which the caller releases after the lock.
+    /// that will never be sent, which the caller releases after unlocking.
     private func waitLocked(
         _ packet: OutgoingPacket, since sent: MessageSocket.Sent? = nil
     ) -> (MessageSocket.Sent, [OutgoingPacket]) {
@@ -188,8 +184,8 @@ final class MessageConnection: @unchecked Sendable {
             state.isEndedForUntakenReplies = true
             return (.gone, endLocked())
         }
-        // Another thread has queued a reply first. This reply waits behind it, and needs no descriptor for its memory
-        // meanwhile.
+        // If another thread has queued a reply first, this reply waits behind it, and needs no descriptor for its
+        // memory meanwhile.
         if !state.waiting.isEmpty { packet.closeMemory() }
         state.waiting.append(packet)
         if let sent { watchLocked(sent) }
@@ -223,7 +219,7 @@ final class MessageConnection: @unchecked Sendable {
     /// Sends the first waiting reply. Returns whether to try the next one.
     private func sendFirst(_ packet: OutgoingPacket) -> Bool {
         let isAdmitted = prepare(packet) { state.waiting.first === packet }
-        // The packet is released after the lock.
+        // The packet is released after unlocking.
         return lock.withLock { sendFirstLocked(packet, isAdmitted: isAdmitted) }.0
     }
 

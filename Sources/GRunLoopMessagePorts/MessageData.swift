@@ -8,8 +8,8 @@ extension GRunLoop {
     ///
     /// Received data of more than 65,536 bytes is not copied. It refers to memory of the sender that nobody can change
     /// any more, and keeps that memory alive. `count` takes constant time. The first access to the bytes checks that
-    /// all of the memory is there, which takes some 40 ms for 1 GiB. If a page was never written, all of the memory
-    /// reads as zeros. No sender of this library makes such memory.
+    /// the sender has written every page, which takes some 40 ms for 1 GiB. If not, all of the memory reads as zeros.
+    /// No sender of this library makes such memory.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFData`, GLib's is `GBytes`.
     public struct MessageData: Sendable, RandomAccessCollection, ExpressibleByArrayLiteral {

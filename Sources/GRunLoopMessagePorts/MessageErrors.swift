@@ -7,7 +7,7 @@ import Glibc
 extension GRunLoop {
     /// The reason why a message port cannot be created, named or found. After such an error nothing has changed.
     ///
-    /// In Core Foundation the function returns NULL, or false.
+    /// In Core Foundation, such a function returns NULL or false.
     public enum MessagePortError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The name is empty, longer than 128 bytes of UTF-8, or has a NUL.
         case invalidName(String)
@@ -21,11 +21,12 @@ extension GRunLoop {
         case unsafeDirectory(path: String)
         /// The name belongs to another user.
         case notPermitted(String)
-        /// The kernel does not tell this process which user a peer is: see `SECURITY.md`.
+        /// This process cannot distinguish its user from other users: see `SECURITY.md`.
         case unknownUsers
         /// The port is invalid.
         case invalidPort
-        /// The process or the system has no descriptor or memory left (`EMFILE`, `ENFILE`, `ENOMEM`).
+        /// The process, the user or the system has no descriptor, memory or epoll watch left (for example `EMFILE`,
+        /// `ENFILE`, `ENOMEM`, `ENOSPC`).
         case limitReached(errno: Int32)
         /// The directory for the names cannot be made, read or written, or there is no `/proc`.
         case system(errno: Int32, path: String)
@@ -44,33 +45,32 @@ extension GRunLoop {
                 "a message port already has the name \(Self.quoted(name)); invalidate that port, end its process, or "
                     + "use another name"
             case .notFound(let name):
-                "no message port is named \(Self.quoted(name)); start its process, which must run as the same user and "
-                    + "with the same XDG_RUNTIME_DIR, and look again"
+                "no message port is named \(Self.quoted(name)); start the process of the port, as the same user and "
+                    + "with the same XDG_RUNTIME_DIR, and try again"
             case .noRuntimeDirectory:
-                "XDG_RUNTIME_DIR is not set to an absolute path, and message ports keep their names in that directory; "
-                    + "log in through a session manager, or set it to your own directory with mode 0700"
+                "message ports need XDG_RUNTIME_DIR, which is not set to an absolute path; log in through a session "
+                    + "manager, or set it to a directory of this user with mode 0700"
             case .unsafeDirectory(let path):
-                "\(path) must be a directory that belongs to this user and has mode 0700, because other users could "
-                    + "otherwise read messages; correct it with chown and chmod"
+                "\(path) must be a directory of this user with mode 0700, because otherwise other users could read "
+                    + "messages; correct it with chown and chmod"
             case .notPermitted(let name):
-                "the name \(Self.quoted(name)) belongs to another user, and message ports connect only processes of "
-                    + "one user; remove its file, or use D-Bus"
+                "another user's file has the name \(Self.quoted(name)), and message ports connect only processes of "
+                    + "one user; remove the file, or use D-Bus"
             case .unknownUsers:
-                "this process runs as the overflow user of its user namespace, so that the kernel cannot tell its user "
-                    + "from others; map the user to a number of its own in /proc/self/uid_map"
+                "this process runs as the overflow user of its user namespace, so the kernel cannot distinguish the "
+                    + "user from others; map the user in /proc/self/uid_map"
             case .invalidPort: "the message port is invalid, and cannot get a name; make another port"
             case .limitReached(let errno):
-                "no descriptor or memory is left for a message port (\(errorMessage(errno))); close some or raise the "
-                    + "limit"
+                "no descriptor or memory is left for a message port (\(errorMessage(errno))); close descriptors or "
+                    + "raise the limit"
             case .system(let errno, let path) where path.hasPrefix("/proc/"):
                 "message ports need \(path), which cannot be used (\(errorMessage(errno))); mount /proc"
             case .system(let errno, let path) where [EPERM, EACCES, ENOSYS].contains(errno):
-                "the names of message ports cannot be used in \(path) (\(errorMessage(errno))); correct the "
-                    + "permissions there, or have the sandbox allow the calls that message ports need, such as "
-                    + "flock(2) and bind(2)"
+                "message ports cannot keep their names in \(path) (\(errorMessage(errno))); correct the permissions "
+                    + "there, or have the sandbox allow calls such as flock(2) and bind(2)"
             case .system(let errno, let path):
-                "the names of message ports cannot be used in \(path) (\(errorMessage(errno))); correct that, or set "
-                    + "XDG_RUNTIME_DIR to your own directory with mode 0700"
+                "message ports cannot keep their names in \(path) (\(errorMessage(errno))); remove the cause, or set "
+                    + "XDG_RUNTIME_DIR to a directory of this user with mode 0700"
             case .forbidden(let call, let errno): KernelRefusal.message(call, errno)
             case .forked: "\(Fork.reason). \(Fork.remedy)"
             }
@@ -112,15 +112,16 @@ extension GRunLoop {
         /// - It has more than 1,610,612,736 bytes or more than 16 descriptors (`EMSGSIZE`).
         /// - One of its descriptors is not open (`EBADF`).
         /// - Memory or descriptors were short until the send timeout: in this process (`EMFILE`) or in the system
-        ///   (`ENFILE`, `ENOMEM`, `ENOBUFS`, `ENOSPC`).
+        ///   (`ENFILE`, `ENOMEM`, `ENOBUFS`, `ENOSPC`, `EDQUOT`).
         /// - Too many descriptors of the user were on their way in messages until the send timeout (`ETOOMANYREFS`).
         /// - The loop cannot run in the reply mode (`EINVAL`), or has no descriptor to wait with in that mode
         ///   (`EMFILE`).
+        /// - A sandbox forbids a system call, or the kernel does not have it (`EPERM`, `EACCES`, `ENOSYS`).
         case transportError(errno: Int32)
         /// The port became invalid after the message was sent or queued, for example because its process ended.
         ///
-        /// The port may or may not have handled the message. If a message must not be handled twice, put a number into
-        /// it. When you send the message again, the other side recognizes it by that number.
+        /// The port may have handled the message. If a message must not be handled twice, put a number into it, by
+        /// which the port recognizes the message when you send it again.
         case becameInvalid
         /// The receiver released the message without a reply.
         case unanswered
@@ -129,8 +130,8 @@ extension GRunLoop {
         /// The loop's thread has ended.
         case loopEnded
 
-        /// The corresponding number of Core Foundation, from -1 to -5. The cases that Core Foundation does not have are
-        /// -6 to -8. Threads: any.
+        /// The number of the error: -1 to -5 as in Core Foundation, -6 to -8 for the cases that Core Foundation does
+        /// not have. Threads: any.
         public var code: Int32 {
             switch self {
             case .sendTimeout: -1
@@ -148,21 +149,21 @@ extension GRunLoop {
         public var description: String {
             switch self {
             case .sendTimeout:
-                "the message was not sent until its limit, since the port's queue is full: its process is busy or does "
-                    + "not run the port's mode; send less often or wait longer"
+                "the message was not sent before the timeout, because the port's queue is full; make the receiver run "
+                    + "the port's mode, send less often, or wait longer"
             case .receiveTimeout:
-                "no reply came until the limit; wait longer, and see that the port's process runs the mode that the "
-                    + "port is in"
+                "no reply came before the timeout; make the receiver run the port's mode, or wait longer"
             case .isInvalid: "the message port is invalid; look it up again"
             case .transportError(EMSGSIZE):
-                "a message has at most 1,610,612,736 bytes and 16 descriptors; send several, or a descriptor of a file"
-            case .transportError(EBADF): "a descriptor of the message is not open; keep it open until this returns"
-            case .transportError(EINVAL): "the reply mode cannot be run; pass one mode, and not .common"
+                "a message has at most 1,610,612,736 bytes and 16 descriptors; send several messages, or the "
+                    + "descriptor of a file"
+            case .transportError(EBADF): "a descriptor of the message is not open; keep it open until the call returns"
+            case .transportError(EINVAL): "the loop cannot wait in this mode; pass one mode instead of .common"
             case .transportError(let errno) where MessageFault.isShortage(errno):
-                "no descriptor or memory is left for the message (\(errorMessage(errno))); close some, raise the "
-                    + "limit or wait longer"
+                "no descriptor or memory is left for the message (\(errorMessage(errno))); close descriptors, raise "
+                    + "the limit, or wait longer"
             case .transportError(let errno) where [EPERM, EACCES, ENOSYS].contains(errno):
-                KernelRefusal.message("sendmsg(2), memfd_create(2), epoll_create1(2) or epoll_ctl(2)", errno)
+                KernelRefusal.message("one of sendmsg(2), memfd_create(2), epoll_create1(2) and epoll_ctl(2)", errno)
             case .transportError(let errno):
                 "the message cannot be sent or received (\(errorMessage(errno)))"
             case .becameInvalid:

@@ -31,7 +31,7 @@ final class MessageExchange: @unchecked Sendable {
 }
 
 /// The exchanges of a remote port that are not done. Guarded by the port's lock. The caller of a function that removes
-/// exchanges releases them after the lock.
+/// exchanges releases them after unlocking.
 struct MessageExchanges {
     /// The exchanges whose messages wait to be sent, in the order in which they are to be sent.
     private var sending = ExchangeQueue()
@@ -134,8 +134,8 @@ struct MessageExchanges {
 /// A queue of exchanges, in which each exchange is also found by the number of its conversation.
 private struct ExchangeQueue {
     private var exchanges: [UInt32: MessageExchange] = [:]
-    /// The conversations in their order, from index `next` on. Removed ones stay in the array until they outnumber the
-    /// others.
+    /// The conversations in their order, from index `next` on. Removed conversations stay in the array until they
+    /// outnumber the others.
     private var order: [UInt32] = []
     private var next = 0
 

@@ -4,7 +4,7 @@
 import GRunLoop
 import Glibc
 
-/// The system calls of message ports, in groups whose errors mean the same.
+/// The system calls of message ports, grouped by the meaning of their errors.
 enum MessageCall: String, CaseIterable {
     case socket, connect, accept, send, receive, memory, map, watch, duplicate, name, credentials, queue
 }
@@ -39,7 +39,7 @@ enum MessageFault: String, CaseIterable {
     private static func ofCall(_ error: Int32, _ call: MessageCall) -> MessageFault {
         switch (call, error) {
         case (.send, EAGAIN), (.receive, EAGAIN), (.accept, EAGAIN): .room
-        // The kernel counts the descriptors on their way in messages for each user, whichever process has sent them.
+        // The kernel counts the descriptors in messages that were not received, for each user and not for each process.
         case (.send, ETOOMANYREFS): .shortage
         case (.send, EPIPE), (.send, ECONNRESET), (.send, ENOTCONN), (.send, ECONNREFUSED): .gone
         case (.send, EISCONN), (.send, EOPNOTSUPP), (.send, EDESTADDRREQ): .defect
@@ -49,16 +49,16 @@ enum MessageFault: String, CaseIterable {
         case (.connect, EAGAIN): .shortage
         case (.connect, ENOENT), (.connect, ECONNREFUSED), (.connect, ENOTSOCK), (.connect, EPROTOTYPE): .gone
         case (.connect, EBADF), (.connect, EINVAL), (.connect, EAFNOSUPPORT), (.connect, EALREADY): .defect
-        // ECONNABORTED is also the library's own number for another user's process.
+        // cgrun_port_accept() also returns ECONNABORTED for a process of another user.
         case (.accept, ECONNABORTED): .gone
         case (.accept, EBADF), (.accept, EINVAL), (.accept, EOPNOTSUPP): .defect
         case (.memory, ENOSPC), (.memory, EDQUOT): .shortage
         case (.memory, EBADF), (.memory, EINVAL), (.memory, EBUSY): .defect
         // EAGAIN: after mlockall(), mapped memory is locked in RAM, and RLIMIT_MEMLOCK allows no more of it.
         case (.map, EAGAIN): .shortage
-        // EBADMSG is the library's own number for memory that the sender could change, or that has another size.
+        // cgrun_memory_map() returns EBADMSG for memory that the sender could change, or that has another size.
         case (.map, EBADMSG): .gone
-        // ENOSPC: the user's epolls already watch as many descriptors as the kernel allows (max_user_watches).
+        // ENOSPC: the user's epolls already watch as many descriptors as max_user_watches allows.
         case (.watch, ENOSPC): .shortage
         case (.watch, EBADF), (.watch, EINVAL), (.watch, EEXIST), (.watch, ENOENT), (.watch, ELOOP): .defect
         case (.credentials, EBADF), (.credentials, ENOPROTOOPT), (.credentials, EINVAL): .defect

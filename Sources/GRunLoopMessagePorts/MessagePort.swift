@@ -6,7 +6,7 @@ public import GRunLoop
 import Glibc
 
 extension GRunLoop {
-    /// Receives messages from processes of the same user, which find the port by its name, and replies to them.
+    /// Receives messages from processes of the same user, which find the port by its name.
     ///
     /// ```swift
     /// let port = try GRunLoop.MessagePort("org.example.clock") { message in
@@ -15,34 +15,33 @@ extension GRunLoop {
     /// try GRunLoop.main.add(port, forMode: .default)
     /// ```
     ///
-    /// The other side is a ``RemoteMessagePort``. Messages wait in the kernel while the loop runs in no mode of the
-    /// port. The port calls its handler with one message in a pass. Messages of one sender arrive in the order in which
-    /// they were sent. A pass may also handle only new and ended connections, without a message. To reply later, a
-    /// handler keeps ``Message/reply``.
+    /// Clients send messages by a ``RemoteMessagePort``. Messages wait in the kernel until the loop runs in a mode of
+    /// the port. In a pass the port calls its handler with one message, or handles only new and ended connections.
+    /// Messages of one sender arrive in the order in which they were sent. To reply later, keep ``Message/reply``.
     ///
-    /// In the modes of a loop a ``DescriptorSource`` stands for the port, and a ``Trace`` shows it. The modes keep the
-    /// port alive. A port without a name is not added, because no process could find it: that is logged.
+    /// In the modes of a loop, a ``DescriptorSource`` represents the port, and a ``Trace`` shows this source. The modes
+    /// keep the port alive. A port without a name is not added, because no process could find it. The attempt is
+    /// logged.
     ///
-    /// A name belongs to one port of the user at a time. The name is free again when the port is invalidated, when the
-    /// last reference to the port is released, and when the process ends, however it ends. The names are in
-    /// `$XDG_RUNTIME_DIR`. `SECURITY.md` says which processes can connect. A forked child has neither the name nor the
-    /// connections.
+    /// A name belongs to one port of a user at a time. The name is free again when the port is invalidated or released,
+    /// and when the process ends in any way. The names are in `$XDG_RUNTIME_DIR`. `SECURITY.md` says which processes
+    /// can connect. A forked child has neither the name nor the connections.
     ///
-    /// A child of `posix_spawn()` or `vfork()` has copies of the name's lock and of the connections until it calls
-    /// `exec()`. If the port's process is killed before that, the name stays taken until the child calls `exec()`.
-    /// ``invalidate()`` frees the name in any case.
+    /// A child of `posix_spawn()` or `vfork()` shares the name's lock and the connections until it calls `exec()`. If
+    /// the port's process is killed before that, the name stays taken until then. ``invalidate()`` frees the name in
+    /// any case.
     ///
     /// A port is in one loop at a time, and in any number of the loop's modes. It serves up to 4,096 senders at a time,
-    /// and closes the connections of further senders. If the handler runs the loop in one of these modes, the port
+    /// and closes the connections of further senders. If the handler runs the loop in a mode of the port, the port
     /// calls the handler recursively, up to ``maximumHandlerDepth``.
     ///
-    /// A handler may keep messages. The port stops reading from a sender whose messages hold 1,024 pieces of memory
-    /// (data of more than 65,536 bytes), 4 GiB of memory or 64 descriptors. It reads from that sender again when some
-    /// of these messages are released.
+    /// A handler may keep messages. The port stops reading from a sender while the sender's messages hold 1,024 pieces
+    /// of memory (data of more than 65,536 bytes), 4 GiB of memory or 64 descriptors. If the messages of all senders
+    /// hold 8,192 pieces of memory, 64 GiB or 512 descriptors, the port stops reading from every sender whose messages
+    /// hold some.
     ///
     /// Threads: any. The corresponding Core Foundation type is a local `CFMessagePort`.
     public final class MessagePort: Item, @unchecked Sendable {
-        /// Counts the recursive calls of the handler.
         let depth = HandlerDepth()
         private let watch: MessageWatch
         private let untaken = UntakenReplies()
@@ -58,7 +57,8 @@ extension GRunLoop {
             var isValid = true
             var claim: PortClaim?
             var connections: [UInt64: MessageConnection] = [:]
-            /// The number of the last connection. Connections count from 1, because the listener is ``listening``.
+            /// The number of the last connection. Connections have numbers from 1, because the listener is
+            /// ``listening``.
             var lastNumber = MessagePort.listening
             var handler: (@Sendable (Message) -> Void)?
             var invalidationHandlers: [@Sendable () -> Void] = []
@@ -68,8 +68,8 @@ extension GRunLoop {
 
         private static let listening: UInt64 = 0
         private static let mostConnections = 4096
-        /// The most peers that one event of the listener accepts. Also the most events without a message that one call
-        /// by the loop handles; the next pass handles the others.
+        /// The most peers to accept after one event of the listener. Also the most events without a message to handle
+        /// in one pass; the next pass handles the others.
         private static let maximumEventsPerCall = 64
 
         /// Creates a port that receives messages under a name.
@@ -94,7 +94,7 @@ extension GRunLoop {
         ///
         /// - Parameters:
         ///   - name: see ``init(_:handler:)``.
-        ///   - handler: called on the loop's thread with each message, and returns the reply. Nil is a reply without
+        ///   - handler: called on the loop's thread with each message, and returns the reply. Nil sends a reply without
         ///     data. For a message that wants no reply, the returned data is dropped. The handler is released when the
         ///     port is invalidated.
         /// - Throws: ``MessagePortError``.
@@ -108,12 +108,12 @@ extension GRunLoop {
 
         init(_ name: String?, confined: Confined?) throws(MessagePortError) {
             if Fork.isChild { throw .forked }
-            // The first loop starts to watch for fork(), and the process may have no loop yet.
+            // Usually the first loop starts to watch for fork(), but the process may have no loop yet.
             cgrun_watch_fork()
             let name = try name.map { text throws(MessagePortError) in try PortName(text) }
             watch = try MessageWatch()
             self.confined = confined
-            // The last property: what throws before it does not reach deinit, which gives the lock back.
+            // Set last: if init throws before, deinit does not run, and cannot return the lock.
             lock = Lock.take()
             if let name { try take(name) }
         }
@@ -123,8 +123,8 @@ extension GRunLoop {
             Lock.giveBack(lock)
         }
 
-        /// Calls the handler, and sends the data that it returns. If the handler ends its thread, the sender learns
-        /// that there is no reply.
+        /// Calls the handler, and sends the data that it returns. If the handler ends its thread, the sender gets
+        /// ``MessageRequestError/unanswered``.
         static func reply(to message: Message, by handler: (Message) -> MessageData?) {
             let data = GRunLoop.whileWaited(by: message.reply) { handler(message) }
             guard let reply = message.reply else { return }
@@ -140,7 +140,7 @@ extension GRunLoop {
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortGetName`.
         public var name: String? { Fork.isChild ? nil : lock.withLock { state.claim?.name.text } }
 
-        /// Gives the port another name, or its first name. Processes that found the port by its former name stay
+        /// Gives the port a name, which replaces its former name. Processes that found the port by its former name stay
         /// connected. It is not an error to set the current name again.
         ///
         /// - Parameter name: 1 to 128 bytes of UTF-8 without a NUL.
@@ -154,8 +154,8 @@ extension GRunLoop {
             if !hasName(wanted) { try take(wanted) }
         }
 
-        /// Compares the hashes of the bytes. Two strings that are equal in Swift may have different bytes, and so be
-        /// two names.
+        /// Compares hashes of the bytes. Names that are equal as Swift strings may have different bytes, and are then
+        /// different names.
         private func hasName(_ name: PortName) -> Bool { lock.withLock { state.claim?.name.file == name.file } }
 
         private func take(_ name: PortName) throws(MessagePortError) {
@@ -173,8 +173,7 @@ extension GRunLoop {
                 return .success(state.claim)
             }
             guard let former = try taken.get() else { return }
-            // Accept the peers that connected by the former name, because release() turns away those that were not
-            // accepted.
+            // Accept the peers that connected by the former name, because release() disconnects the others.
             former.hide()
             while accept(from: former) == nil {}
             watch.remove(former.listener)
@@ -187,8 +186,8 @@ extension GRunLoop {
         /// Foundation function is `CFMessagePortIsValid`.
         public var isValid: Bool { !Fork.isChild && lock.withLock { state.isValid } }
 
-        /// Ends the port forever: releases its name, ends its connections and removes it from every mode. A second call
-        /// does nothing.
+        /// Ends the port permanently: releases its name, ends its connections and removes it from every mode. A second
+        /// call does nothing.
         ///
         /// The port does the following in this order:
         ///
@@ -204,14 +203,14 @@ extension GRunLoop {
         public func invalidate() {
             guard !Fork.isChild else { return }
             guard end() else { return }
-            // The port is in its modes until its closures were called.
+            // The port stays in its modes until the closures of ``onInvalidation(_:)`` were called.
             _ = standIn.end(lettingGoOf: confined)
         }
 
         /// Calls a closure once when the port becomes invalid, on the thread that invalidates the port or releases it
         /// last.
         ///
-        /// At that time the name is free, and the port still has its handler. Several closures are called in the order
+        /// At that time the name is free, and the handler is not released yet. Several closures are called in the order
         /// in which they were given. If the port is already invalid, the closure is called immediately.
         ///
         /// The closure must not own a reference to the port: that would be a reference cycle.
@@ -235,8 +234,8 @@ extension GRunLoop {
                 return ended
             }
             guard let ended else { return false }
-            // An ended socket is always ready. If one stayed in the epoll, a loop that an invalidation handler runs
-            // would not sleep.
+            // A socket that was shut down is always ready. If it stayed in the epoll, a loop that an invalidation
+            // handler runs would not sleep.
             watch.end()
             if let listener = ended.claim?.listener { watch.remove(listener) }
             ended.claim?.release()
@@ -253,8 +252,7 @@ extension GRunLoop {
             if let handler = lock.withLock({ state.handler }) { handleNext(handler) }
         }
 
-        /// Handles the next events of the port for which a source stands, when a loop finds that its descriptor is
-        /// readable.
+        /// Handles the next events of the port that a source represents. Called when the port's descriptor is readable.
         static func handleNext(of source: DescriptorSource, _ handler: (Message) -> Void) {
             let port = unsafeDowncast(source, to: OwnDescriptorSource.self).owner
             unsafeDowncast(port, to: MessagePort.self).handleNext(handler)
@@ -275,7 +273,7 @@ extension GRunLoop {
 
         private func connection(_ number: UInt64) -> MessageConnection? { lock.withLock { state.connections[number] } }
 
-        /// Sends replies of a connection that waited for room or for a resource. For the listener, resumes accepting.
+        /// Sends the waiting replies of a connection. For the number of the listener, resumes accepting.
         private func sendWaiting(_ number: UInt64) {
             if number == Self.listening {
                 if let claim = lock.withLock({ state.claim }) { watch.goOn(claim.listener, Self.listening) }
@@ -313,8 +311,7 @@ extension GRunLoop {
             return false
         }
 
-        /// Problems that senders can cause again and again: each is logged once for a port, so that no sender fills the
-        /// log.
+        /// Problems that senders can cause repeatedly. A port logs each of them once, so that no sender fills the log.
         private enum Report { case loss, pause, crowd }
 
         private func isFirst(_ report: Report) -> Bool { lock.withLock { state.logged.insert(report).inserted } }
@@ -322,15 +319,16 @@ extension GRunLoop {
         private func logLoss(_ errno: Int32) {
             guard isFirst(.loss) else { return }
             Log.warning(
-                "a message to a message port was lost, and its sender is told, since no descriptor or memory is "
-                    + "left (\(errorMessage(errno))); close some or raise the limit")
+                "a message port lost a message, because no descriptor or memory is left (\(errorMessage(errno))). The "
+                    + "sender gets an error. Close descriptors or raise the limit")
         }
 
         private func logPause() {
             guard isFirst(.pause) else { return }
             Log.warning(
-                "message port \((name ?? "").debugDescription) has stopped reading from a sender, whose messages "
-                    + "hold too much memory or too many descriptors; release the messages, or take their descriptors")
+                "message port \((name ?? "").debugDescription) has stopped reading from a sender, because unreleased "
+                    + "messages of that sender use too much memory or too many descriptors. Release messages, or take "
+                    + "their descriptors")
         }
 
         private func drop(_ connection: MessageConnection) {
@@ -354,7 +352,7 @@ extension GRunLoop {
             }
         }
 
-        /// Accepts the next peer. Returns nil if there may be another one, and otherwise the reason why there is none.
+        /// Accepts the next peer. Returns nil if another peer may wait, and otherwise the reason to stop.
         private func accept(from claim: PortClaim) -> MessageFault? {
             if let socket = claim.accept() {
                 admit(socket)
@@ -366,8 +364,9 @@ extension GRunLoop {
             case .room, .shortage: break
             case .permanent, .defect:
                 Log.warning(
-                    "message port \((name ?? "").debugDescription) lets in no more senders: "
-                        + KernelRefusal.message("accept4(2)", error))
+                    "message port \((name ?? "").debugDescription) accepts no more senders, because accept4(2) has "
+                        + "failed (\(errorMessage(error))). If a sandbox forbids this call, allow it; then create the "
+                        + "port again")
             }
             return fault
         }
@@ -384,7 +383,7 @@ extension GRunLoop {
             guard isLast, isFirst(.crowd) else { return }
             Log.warning(
                 "message port \((name ?? "").debugDescription) has \(Self.mostConnections) senders, which is the "
-                    + "limit, and refuses others until one disconnects; keep one connection in each process")
+                    + "limit, and refuses others until one disconnects. Use one connection in each process")
         }
 
         /// The number of connections that the port has accepted and not closed.
@@ -414,14 +413,15 @@ extension GRunLoop {
             if name == nil, isValid {
                 Log.misuse(
                     "add(MessagePort)",
-                    "a message port without a name is not added, since nobody can find it; call setName() first")
+                    "the port was not added, because no process can find a message port without a name; call setName() "
+                        + "first")
                 return false
             }
             return isValid
         }
 
         private func makeSource() -> OwnDescriptorSource {
-            // The source keeps the port alive while this is called.
+            // The source keeps the port alive while it calls the handler.
             let port = Unmanaged.passUnretained(self)
             let handler: @Sendable (DescriptorSource, DescriptorSource.Conditions) -> Void =
                 if let confined { confined.descriptorHandler } else {
@@ -433,11 +433,11 @@ extension GRunLoop {
             return source
         }
 
-        /// The source that stands for the port; nil if there is none, and in a forked child.
+        /// The source that represents the port; nil if there is none, and in a forked child.
         var source: OwnDescriptorSource? { standIn.source }
 
-        /// The program's name for the port, for people who read its ``description``, a ``Trace`` or a stall monitor's
-        /// report. It is nil at first, which means no label: see ``Item/label``.
+        /// A label for people who read the port's ``description``, a ``Trace`` or a stall monitor's report. Nil, the
+        /// default, means no label: see ``Item/label``.
         ///
         /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
         public var label: String? {
@@ -451,8 +451,7 @@ extension GRunLoop {
 }
 
 extension GRunLoop.MessagePort: CustomStringConvertible {
-    /// A text that says whether the port is valid, its name and its label. It is for people to read; its format may
-    /// change.
+    /// The port's validity, name and label, for people to read. The format may change.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {

@@ -12,10 +12,10 @@ final class HandlerDepth: @unchecked Sendable {
     private struct State {
         var most = 16
         var count = 0
-        /// The number of the calls' loop; 0 for none. No other loop of the process ever has it.
+        /// The number of the loop that runs the calls; 0 if no loop does. Two loops never have the same number.
         var loop: UInt64 = 0
-        /// Incremented when ``forget(unlessOn:)`` resets the count, so that the return of an earlier call does not
-        /// decrement it.
+        /// Incremented when ``forget(unlessOn:)`` resets the count, so that calls which return later do not decrement
+        /// it.
         var round = 0
     }
 
@@ -38,8 +38,8 @@ final class HandlerDepth: @unchecked Sendable {
         }
     }
 
-    /// Ends the count of a call that has returned, if its round is the present one. Returns whether the depth was at
-    /// the maximum before that.
+    /// Uncounts a call that has returned, if its round is the present one. Returns whether the depth was at the maximum
+    /// before.
     func leave(_ round: Int) -> Bool {
         lock.withLock {
             guard round == state.round else { return false }
@@ -69,9 +69,9 @@ extension GRunLoop.MessagePort {
     /// the loop. Without a limit, a fast sender could exhaust the thread's stack. At the maximum depth the port handles
     /// nothing until a call returns. Its messages wait, and the loop sleeps.
     ///
-    /// With a maximum of 1 the handler is never called recursively. If the handler then waits for a message to its own
-    /// port, it waits until its timeout. A new maximum takes effect immediately. If a port that is in no mode is added
-    /// to another loop, its depth starts again from 0.
+    /// With a maximum of 1 the handler is never called recursively. A handler that then waits for a message to its own
+    /// port waits until its timeout. A new maximum takes effect immediately. If a port that is in no mode is added to
+    /// another loop, its depth starts again from 0.
     ///
     /// Threads: any. There is no corresponding Core Foundation function: `CFMessagePort` has no limit.
     public var maximumHandlerDepth: Int {
@@ -83,7 +83,7 @@ extension GRunLoop.MessagePort {
         }
     }
 
-    /// Calls the handler. At the maximum depth the port waits for no condition, so that the loop does not call it
+    /// Calls the handler. At the maximum depth the port waits for no condition, so that no loop calls the handler
     /// again.
     func call(_ handler: (Message) -> Void, _ message: Message) {
         let (round, isLast) = depth.enter(on: ThreadLoops.peek)

@@ -4,8 +4,7 @@
 public import GRunLoop
 
 extension GRunLoop.MessagePort {
-    /// Creates a port whose handler belongs to the actor that the caller is on, and is called and released on that
-    /// actor.
+    /// Creates a port whose handler belongs to the caller's actor, and is called and released on that actor.
     ///
     /// Add the port only to the actor's own loop, or to a loop of virtual time on the same thread. Adding it to another
     /// loop ends the process, with a message. The port holds the actor until the port is invalidated.
@@ -39,7 +38,7 @@ extension GRunLoop.MessagePort {
         try self.init(name, confined: confined)
     }
 
-    /// Creates a port whose handler returns the replies, and belongs to the actor that the caller is on: see
+    /// Creates a port whose handler returns the replies, and belongs to the caller's actor: see
     /// ``init(_:isolation:handler:)-(_,Actor,_)``.
     ///
     /// - Throws: ``GRunLoop/MessagePortError``.

@@ -31,7 +31,7 @@ extension GRunLoop.MessagePort {
         /// close-on-exec.
         ///
         /// The caller owns the descriptors and closes them. A second call returns none. Descriptors that nobody takes
-        /// are closed with the message.
+        /// are closed when the message is released.
         ///
         /// Threads: any. There is no corresponding Core Foundation function; GLib's is `g_unix_fd_message_steal_fds`.
         public func takeDescriptors() -> [Int32] { descriptors?.take() ?? [] }
@@ -64,24 +64,24 @@ extension GRunLoop.MessagePort {
             _ = connection.reply(packet)
         }
 
-        /// Sends the reply. If a reply is already on its way, logs the mistake and sends nothing.
+        /// Sends the reply. If a reply was already sent or queued, logs the mistake and sends nothing.
         ///
         /// - Parameters:
         ///   - data: up to 1,610,612,736 bytes. Empty data is a valid reply.
         ///   - descriptors: up to 16. The receiver gets copies, and the caller keeps its descriptors.
         ///
         /// A reply waits in the port's queue while the client's queue is full, and while memory or descriptors are
-        /// short. It also waits while the client's process has not taken 16 MiB of earlier replies, or one larger
-        /// reply.
+        /// short. Replies of more than 65,536 bytes also wait while 16 MiB of such replies are sent and not received by
+        /// the client's process. At 256 MiB for all processes together, a process can have only one such reply.
         ///
-        /// If the client does not take its replies, the port closes the client's connection. It does so when 1,024
-        /// replies, 64 MiB or 64 descriptors wait for the client's process. It also does so when all processes together
-        /// have not taken 256 MiB, and a reply to this process already waits. A reply counts as 16 MiB at most.
+        /// The port closes the client's connection if more than 1,024 replies, 64 MiB or 64 descriptors would wait for
+        /// the client's process. It also closes the connection if a second reply would wait at the limit of 256 MiB. A
+        /// reply counts as 16 MiB at most.
         ///
-        /// - Returns: whether the reply is on its way. False if the client has gone or does not take its replies, if
-        ///   the port is invalid, or if an earlier reply is on its way.
-        /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``. It is also thrown if the reply must wait
-        ///   and no descriptor is left for copies of its descriptors. After this error you can send another reply.
+        /// - Returns: whether the reply was sent or queued. False if the client has gone or does not receive its
+        ///   replies, if the port is invalid, or if an earlier reply was sent or queued.
+        /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``, also if the reply must wait and no
+        ///   descriptor is left for copies of its descriptors. After this error you can send another reply.
         ///
         /// Threads: any; it does not wait. There is no corresponding Core Foundation function.
         @discardableResult public func send(
@@ -92,7 +92,7 @@ extension GRunLoop.MessagePort {
             guard !isSent.exchange(true, ordering: .relaxed) else {
                 Log.misuse(
                     "MessagePort.Reply.send",
-                    "this message has its reply already, so this is ignored")
+                    "ignored: this message already has a reply; reply to each message once")
                 return false
             }
             let sent = connection.reply(packet)

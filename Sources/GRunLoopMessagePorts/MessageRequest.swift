@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request whose end a loop reports to a closure, while neither a thread nor a task waits.
+// Requests whose outcome a loop passes to a closure. Neither a thread nor a task waits.
 
 import GRunLoop
 
@@ -41,8 +41,8 @@ final class MessageRequest: @unchecked Sendable {
         // From here on, deinit must cancel the exchange and end the wait.
         request.exchange = exchange
         loop.add(source, forMode: mode)
-        // The loop must look at the request once, because of its time limits, and because the exchange may already be
-        // done.
+        // The source must be performed once, because it schedules the time limits, and because the exchange may already
+        // be done.
         exchange.progress()
         return exchange.conversation
     }
@@ -73,8 +73,8 @@ final class MessageRequest: @unchecked Sendable {
     private func look() {
         guard let exchange, let completion else { return }
         while let (end, error) = limits.next(port.stage(of: exchange), at: reader.loop.time) {
-            // A receive timeout counts only after a delayed perform was scheduled for it, so that the loop first looks
-            // for a reply that has already come.
+            // A receive timeout counts only after a delayed perform was scheduled for it, so that the loop first
+            // receives a reply that has already come.
             let isOver = end <= reader.loop.time && (error == .sendTimeout || limitEnd == end)
             guard isOver else { return wait(until: end) }
             port.giveUp(exchange, error)

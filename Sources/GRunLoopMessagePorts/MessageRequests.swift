@@ -6,11 +6,10 @@ public import GRunLoop
 import Glibc
 
 extension GRunLoop.RemoteMessagePort {
-    /// Sends a message, and runs the calling thread's loop in a mode until the reply is there.
+    /// Sends a message, and runs the calling thread's loop in a mode until the reply arrives.
     ///
-    /// Each run of the loop returns after a source was handled, and the loop is run again while there is no reply. So
-    /// the other items in the mode continue to work. This includes a ``GRunLoop/MessagePort`` of this thread in that
-    /// mode.
+    /// The loop runs again after each handled source. So the other items in the mode continue to work. This includes a
+    /// ``GRunLoop/MessagePort`` of this thread in that mode.
     ///
     /// - Parameters:
     ///   - id: a number for the meaning of the message.
@@ -22,9 +21,9 @@ extension GRunLoop.RemoteMessagePort {
     ///     loop makes one pass. If it is 16 years or more, there is no limit.
     ///   - replyMode: the mode to run in. ``GRunLoop/Mode/common`` cannot be run: it is logged, and nothing is sent.
     ///
-    /// If nothing else may run while the thread waits, pass a mode of your own. This matters most in the handler of a
-    /// ``GRunLoop/MessagePort``: in a mode of that port, the port would call the handler recursively for the next
-    /// message. See ``GRunLoop/MessagePort/maximumHandlerDepth``.
+    /// If nothing else may run while the thread waits, pass a mode of your own. Do so in the handler of a
+    /// ``GRunLoop/MessagePort``: in a mode of that port, the port would call the handler recursively. See
+    /// ``GRunLoop/MessagePort/maximumHandlerDepth``.
     ///
     /// ``invalidate()`` and ``cancelWait()`` end the wait. ``GRunLoop/stop()`` and ``GRunLoop/Thread/stop()`` do not
     /// end it, as in Core Foundation. So choose timeouts that your program can wait for when it ends.
@@ -35,7 +34,7 @@ extension GRunLoop.RemoteMessagePort {
     /// Threads: any, but not in a task: there, await
     /// ``request(_:_:descriptors:sendTimeout:receiveTimeout:on:replyMode:)``. The corresponding Core Foundation
     /// function is `CFMessagePortSendRequest`.
-    @available(*, noasync, message: "it runs the thread's loop; await request(_:_:on:)")
+    @available(*, noasync, message: "it blocks the thread; use await request(_:_:on:)")
     public func request(
         _ id: Int32, _ data: GRunLoop.MessageData = [], descriptors: [Int32] = [], sendTimeout: Duration,
         receiveTimeout: Duration, replyMode: GRunLoop.Mode = .default
@@ -59,7 +58,7 @@ extension GRunLoop.RemoteMessagePort {
     ///
     /// Threads: any, but not in a task: there, await ``send(_:_:descriptors:sendTimeout:on:mode:)``. The corresponding
     /// Core Foundation function is `CFMessagePortSendRequest` without a reply mode.
-    @available(*, noasync, message: "it may wait for room; await send(_:_:on:)")
+    @available(*, noasync, message: "it may block the thread; use await send(_:_:on:)")
     public func send(
         _ id: Int32, _ data: GRunLoop.MessageData = [], descriptors: [Int32] = [], sendTimeout: Duration = .zero,
         mode: GRunLoop.Mode? = nil
@@ -77,10 +76,10 @@ extension GRunLoop.RemoteMessagePort {
     /// ``send(_:_:descriptors:sendTimeout:mode:)`` with a mode, throws ``GRunLoop/MessageRequestError/cancelled``. A
     /// later reply is dropped. Call it in a closure that the loop calls during the wait.
     ///
-    /// - Returns: true if a wait was cancelled; false if the thread does not wait, or if the reply is already there.
+    /// - Returns: true if a wait was cancelled; false if the thread does not wait, or if the reply has already arrived.
     ///
-    /// Threads: the thread that waits. There is no corresponding Core Foundation function: there, nothing ends the wait
-    /// but its timeouts and the end of the port.
+    /// Threads: the thread that waits. There is no corresponding Core Foundation function: there, only the timeouts and
+    /// the end of the port end the wait.
     @discardableResult public static func cancelWait() -> Bool {
         guard !Fork.refuses("RemoteMessagePort.cancelWait"), let pointer = cgrun_waiting_exchange() else {
             return false
@@ -88,7 +87,7 @@ extension GRunLoop.RemoteMessagePort {
         return Unmanaged<MessageNews>.fromOpaque(pointer).takeUnretainedValue().cancel()
     }
 
-    /// Sends a message and suspends the task until the reply is there. If the task is cancelled, a later reply is
+    /// Sends a message and suspends the task until the reply arrives. If the task is cancelled, a later reply is
     /// dropped.
     ///
     /// - Parameters:
@@ -98,7 +97,7 @@ extension GRunLoop.RemoteMessagePort {
     ///     this has returned.
     ///   - sendTimeout: see ``request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)``.
     ///   - receiveTimeout: how long to wait for the reply after the message was sent. If it is zero or negative, only a
-    ///     reply that is there when the loop looks next is returned.
+    ///     reply that the loop's next pass finds is returned.
     ///   - loop: the loop that receives the reply. It must run, or be hosted.
     ///   - replyMode: the mode in which the loop receives the reply; ``GRunLoop/Mode/common`` means all common modes.
     /// - Returns: the reply, which may be without data.
@@ -145,7 +144,9 @@ extension GRunLoop.RemoteMessagePort {
         guard mode != .common else {
             let function =
                 kind == .request ? "RemoteMessagePort.request" : "RemoteMessagePort.send"
-            Log.misuse(function, "no loop can run in .common, so nothing was sent; give one mode")
+            Log.misuse(
+                function,
+                "the message was not sent, because no loop can wait in .common; pass one mode, such as .default")
             throw .transportError(errno: EINVAL)
         }
         let loop = GRunLoop.current
@@ -165,12 +166,12 @@ extension GRunLoop.RemoteMessagePort {
         var limits = MessageLimits(sendTimeout, receiveTimeout, at: loop.time)
         while true {
             guard let (end, error) = limits.next(stage(of: exchange), at: loop.time) else { break }
-            // Core Foundation makes a pass for a reply in any case, even with a timeout of zero.
+            // As in Core Foundation, make a pass for the reply even with a timeout of zero.
             if error == .receiveTimeout || end > loop.time {
                 let result = loop.runMode(mode, until: end, returningAfterSource: true)
                 if result != nil, end > loop.time { continue }
             }
-            // If there was no run before the limit, the mode has never run, and no descriptor is left for it.
+            // If no run was possible before the limit, no descriptor is left to run the mode.
             let reason = loop.isDead ? .loopEnded : end > loop.time ? .transportError(errno: EMFILE) : error
             if let outcome = giveUp(exchange, reason) { return try outcome.get() }
         }
@@ -267,7 +268,7 @@ struct MessageLimits {
 
     init(_ sendTimeout: Duration, _ receiveTimeout: Duration, at time: Nanoseconds) {
         let span = Nanoseconds(saturating: sendTimeout)
-        // As in Core Foundation, less than a millisecond is a single try, and ten days or more are no limit.
+        // As in Core Foundation, less than a millisecond means a single try, and ten days or more mean no limit.
         sendEnd = span < 1_000_000 ? .min : span >= 10 * 86_400 * 1_000_000_000 ? .never : time.addingSaturating(span)
         receiveSpan = Nanoseconds(saturating: receiveTimeout)
     }

@@ -6,8 +6,8 @@ import CGRunMessagePorts
 import GRunLoop
 import Glibc
 
-/// A socket for packets, which may not be connected yet. The descriptor is closed when this object is released, and not
-/// earlier, because threads may poll it. Threads: any; packets are sent and received whole.
+/// A socket for packets, which may not be connected yet. Its descriptor stays open until this object is released,
+/// because threads may poll it. Threads: any; packets are sent and received whole.
 final class MessageSocket: Sendable {
     /// The most bytes in a message, as in Core Foundation.
     static let longest = 0x6000_0000
@@ -129,10 +129,10 @@ final class MessageSocket: Sendable {
     /// Whether the other end is still there. If it has gone, packets that it sent before may still be received.
     var isConnected: Bool { cgrun_packet_is_connected(descriptor) }
 
-    /// Whether the other end has taken all packets. Also true if a sandbox forbids to ask the kernel.
+    /// Whether the other end has taken all packets. Also true if a sandbox forbids the query.
     var isAllTaken: Bool { cgrun_packet_all_taken(descriptor) }
 
-    /// The process at the other end, when it connected; 0 if it is in another PID namespace.
+    /// The id of the process that connected the other end; 0 if it is in another PID namespace.
     var peer: pid_t { cgrun_packet_peer(descriptor) }
 
     /// Whether the socket was connected. The other end may have gone since.

@@ -5,7 +5,7 @@ import CGRun
 import GRunLoop
 import Glibc
 
-/// The epoll of a message port. A loop watches only this one descriptor, whatever the number of peers.
+/// The epoll of a message port, by which a loop watches one descriptor for all peers.
 ///
 /// Each descriptor in the epoll has a number, which its events report. The epoll is closed when this object is
 /// released. Threads: any.
@@ -24,7 +24,7 @@ final class MessageWatch: @unchecked Sendable {
     /// edge-triggered (EPOLLET): each packet that a peer takes is an event. In a level-triggered epoll, a socket with
     /// room would be ready in every pass while its connection waits for memory to be taken.
     private let rooms: Int32
-    /// The timer for the next try. It is made in advance, because no descriptor is left when it is needed. It is in
+    /// The timer for the next try. It is made in advance, because no descriptor may be left when it is needed. It is in
     /// `epoll`, so that it fires in the modes of the port.
     private let timer: Int32
     private static let (timerNumber, roomsNumber) = (UInt64.max, UInt64.max - 1)
@@ -74,7 +74,7 @@ final class MessageWatch: @unchecked Sendable {
 
     func removeRoom(_ descriptor: Int32) { _ = control(rooms, EPOLL_CTL_DEL, descriptor, 0, 0) }
 
-    /// Stops the events of a descriptor until ``goOn(_:_:)``. Also schedules ``Event/time``, at which to call that.
+    /// Stops the events of a descriptor, and schedules ``Event/time``, at which to call ``goOn(_:_:)``.
     func pause(_ descriptor: Int32, _ number: UInt64) {
         _ = control(epoll, EPOLL_CTL_MOD, descriptor, 0, number)
         retry(number)
@@ -98,7 +98,7 @@ final class MessageWatch: @unchecked Sendable {
         }
     }
 
-    /// Returns the numbers to try again now, and forgets them.
+    /// Returns the numbers to try again now, and clears them.
     func due() -> Set<UInt64> {
         lock.withLock {
             _ = cgrun_timer_arm(timer, 0)

@@ -6,22 +6,21 @@ import CGRunMessagePorts
 import GRunLoop
 import Glibc
 
-/// The meaning of a packet.
 enum PacketKind: UInt8 {
     case oneWay = 0, request, reply
     /// The answer to a request that was released without a reply.
     case unanswered
 }
 
-/// A message that is to be sent, in one or several tries. The descriptors are the caller's until ``keep()``.
+/// A message that is sent in one or several tries. The caller owns the descriptors until ``keep()`` copies them.
 final class OutgoingPacket: @unchecked Sendable {
     @exclusivity(unchecked) private(set) var header: cgrun_packet
     private let data: GRunLoop.MessageData
     /// The caller's descriptors, or copies that this packet owns.
     @exclusivity(unchecked) private var descriptors: [Int32]
     @exclusivity(unchecked) private var ownsDescriptors = false
-    /// The descriptor of the memory with the data, if there is too much data for a packet. It is -1 until the message
-    /// is about to be sent, so that a message that waits behind others has no descriptor.
+    /// The descriptor of memory with the data, if there is too much data for a packet. It is -1 until the message is
+    /// about to be sent, so that a message that waits behind others uses no descriptor.
     @exclusivity(unchecked) private var memory: Int32 = -1
 
     init(
@@ -40,22 +39,21 @@ final class OutgoingPacket: @unchecked Sendable {
 
     deinit { close() }
 
-    /// The bytes of data that the packet holds.
     var size: Int { data.count }
     var descriptorCount: Int { descriptors.count }
 
     /// Whether the data is sent as memory, and not inside the packet.
     var isInMemory: Bool { header.flags & UInt16(CGRUN_PACKET_IN_MEMORY) != 0 }
 
-    /// Copies the data to new memory, if the packet ``isInMemory`` and has none yet. The time grows with the size of
-    /// the data. Returns 0 or errno.
+    /// Copies the data to new memory, if the packet ``isInMemory`` and has no memory yet. The time grows with the size
+    /// of the data. Returns 0 or errno.
     func makeMemory() -> Int32 {
         guard isInMemory, memory < 0 else { return 0 }
         memory = data.withUnsafeBytes { cgrun_memory_new($0.baseAddress, $0.count) }
         return memory >= 0 ? 0 : errno
     }
 
-    /// Copies the descriptors. The caller may then close its own.
+    /// Duplicates the descriptors. The caller may then close the originals.
     func keep() throws(GRunLoop.MessageRequestError) {
         guard !ownsDescriptors, !descriptors.isEmpty else { return }
         var copies: [Int32] = []
@@ -72,7 +70,7 @@ final class OutgoingPacket: @unchecked Sendable {
         ownsDescriptors = true
     }
 
-    /// Closes the descriptors that this packet owns, when it was sent or will never be sent.
+    /// Closes the descriptors that this packet owns. Call it when the packet was sent, or will never be sent.
     func close() {
         closeMemory()
         if ownsDescriptors {
@@ -81,7 +79,7 @@ final class OutgoingPacket: @unchecked Sendable {
         }
     }
 
-    /// Closes the memory. It is made again when the message is about to be sent.
+    /// Closes the memory. Sending makes it again.
     func closeMemory() {
         if memory >= 0 { cgrun_close(memory) }
         memory = -1
@@ -106,7 +104,7 @@ final class OutgoingPacket: @unchecked Sendable {
         let error = data.withUnsafeBytes {
             cgrun_packet_send(socket, &header, $0.baseAddress, $0.count, descriptors, UInt32(descriptors.count))
         }
-        // The system is configured with socket queues that are shorter than this packet, so send the data as memory.
+        // The system has socket queues that are shorter than this packet, so send the data as memory.
         guard error == EMSGSIZE, data.count > 0 else { return .init(error, of: .send) }
         header.flags = UInt16(CGRUN_PACKET_IN_MEMORY)
         return send(by: socket)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names of message ports: files in a directory of the user.
 //
-// A port owns a name while it holds the lock on the lock file of the name, and that file is still in the directory.
-// Only the owner unlinks and binds the socket beside the lock file. When it releases the name, it unlinks the lock
-// file. So another port can take the name of a killed owner, but not the name of an owner that is just starting.
+// A port owns a name while it holds the lock on the name's lock file, and this file is still in the directory. Only the
+// owner removes and binds the socket file. When it releases the name, it also removes the lock file. So another port
+// can take the name of a killed owner, but not of an owner that is just starting.
 
 import CGRun
 import CGRunMessagePorts
@@ -11,13 +11,12 @@ import GRunLoop
 import Glibc
 import Synchronization
 
-/// A name that a port can have, and the file that stands for it.
+/// A name that a port can have, and the name of its socket file.
 struct PortName: Sendable {
     static let longest = 128
 
     let text: String
-    /// The name of the socket's file: a hash, because the port's name may contain a slash or be too long for a socket
-    /// address.
+    /// A hash, because the port's name may contain a slash or be too long for a socket address.
     let file: [CChar]
 
     init(_ text: String) throws(GRunLoop.MessagePortError) {
@@ -92,18 +91,17 @@ private struct PortDirectory: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Whether a file belongs to another user.
     func isForeign(_ file: [CChar]) -> Bool {
         var status = stat()
         return fstatat(descriptor, file, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_uid != geteuid()
     }
 }
 
-/// The ownership of a name, and the socket that listens under the name. The ownership ends by ``release()`` or with
-/// this object. Threads: any.
+/// The ownership of a name, and the socket that listens under the name. The ownership ends by ``release()``, or when
+/// this object is released. Threads: any.
 final class PortClaim: @unchecked Sendable {
     let name: PortName
-    /// Closed with this object, and not by ``release()``, because other threads may still use it.
+    /// Closed when this object is released, and not by ``release()``, because other threads may still use it.
     let listener: Int32
     private let lockFile: Int32
     private let directory: Int32
@@ -153,7 +151,8 @@ final class PortClaim: @unchecked Sendable {
         // Accept and close the waiting peers first, which removes their packets. Otherwise closing the listener would
         // close the descriptors in these packets while fork() is blocked. A sender can make such a close slow.
         while accept() != nil {}
-        // A child that is being spawned may have a copy of the socket, so closing the socket would not end it.
+        // A child that is being spawned may have a copy of the socket, so closing the socket would not end its queue of
+        // peers.
         cgrun_packet_shut(listener)
         cgrun_port_unlock(directory, name.file, lockFile)
         cgrun_kept_close(directory)

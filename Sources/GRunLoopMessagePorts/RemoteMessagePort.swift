@@ -19,8 +19,8 @@ extension GRunLoop {
     /// Several threads may send requests: each reply is matched with its request. A reply that comes too late is
     /// dropped.
     ///
-    /// The object is in a loop only while a thread or a task waits there, and needs one descriptor. It notices that the
-    /// other side has gone while somebody waits for a reply, when it sends the next message, and in ``isValid``.
+    /// The object needs one descriptor, and is in a loop only while a thread or a task waits there. It notices that the
+    /// other side has gone only while a caller waits for a reply, when it sends a message, and in ``isValid``.
     ///
     /// Threads: any. The corresponding Core Foundation type is a remote `CFMessagePort`.
     public final class RemoteMessagePort: @unchecked Sendable {
@@ -59,7 +59,7 @@ extension GRunLoop {
         /// Guarded by the lock.
         private struct State {
             var isValid = true
-            /// Nil once the port is invalid. A thread that is in a system call with the socket holds its own reference.
+            /// Nil once the port is invalid. A thread that uses the socket in a system call holds its own reference.
             var socket: MessageSocket?
             /// False if the socket is not connected yet, because the port's queue of connections is full.
             var isConnected = false
@@ -69,11 +69,10 @@ extension GRunLoop {
             var readers: [ReplyReceiver] = []
             var invalidationHandlers: [@Sendable () -> Void] = []
 
-            /// Nil before it is connected, and once the port is invalid.
+            /// The socket; nil before it is connected, and once the port is invalid.
             var connected: MessageSocket? { isConnected ? socket : nil }
         }
 
-        /// A weak reference to a port that was looked up.
         private struct Known {
             weak var port: RemoteMessagePort?
         }
@@ -82,7 +81,7 @@ extension GRunLoop {
         /// names. Guarded by `knownLock`.
         nonisolated(unsafe) private static var known: [[CChar]: Known] = [:]
 
-        /// Finds the port that has a name, and connects to it.
+        /// Finds a port by its name, and connects to it.
         ///
         /// - Parameter name: 1 to 128 bytes of UTF-8 without a NUL.
         /// - Returns: the port. If an earlier look-up of the name returned an object that is valid and still held, this
@@ -95,7 +94,7 @@ extension GRunLoop {
             let portName = try PortName(name)
             if let found = knownLock.withLock({ known[portName.file]?.port }), found.isValid { return found }
             let port = try RemoteMessagePort(portName)
-            // Another thread may have found the port first. The object that is not used is released after the lock.
+            // Another thread may have found the port first. The object that is not used is released after unlocking.
             return knownLock.withLock { () -> (used: RemoteMessagePort, found: RemoteMessagePort?) in
                 let found = known[portName.file]?.port
                 if let found, found.isOpen { return (found, port) }
@@ -128,8 +127,7 @@ extension GRunLoop {
         }
 
         private static func forget(_ name: PortName) {
-            // The port found here may be another one of the same name. It is returned, so that its release comes after
-            // the lock.
+            // This may be another port of the same name. It is returned, so that it is released after unlocking.
             _ = knownLock.withLock { () -> RemoteMessagePort? in
                 let other = known[name.file]?.port
                 if other == nil { known[name.file] = nil }
@@ -214,8 +212,8 @@ extension GRunLoop {
                 try OutgoingPacket(kind, id: id, conversation: conversation, data, descriptors), progress: progress)
         }
 
-        /// Sends the message of an exchange, or queues it. `keeps`: copy its descriptors if it is queued, because the
-        /// caller closes them meanwhile.
+        /// Sends the message of an exchange, or queues it. If `keeps` is true, copies the descriptors of a queued
+        /// message, because the caller closes them meanwhile.
         func start(_ exchange: MessageExchange, keeps: Bool = false) throws(MessageRequestError) {
             // There may be room by now for the queued messages, and for this message behind them.
             if isBlocked { send() } else { connect() }
@@ -240,7 +238,7 @@ extension GRunLoop {
         private func prepareMemory(_ packet: OutgoingPacket) throws(MessageRequestError) {
             guard packet.isInMemory, lock.withLock({ state.isConnected && !state.exchanges.isBlocked }) else { return }
             let error = packet.makeMemory()
-            // A resource that is short now may be there when the message is sent. Otherwise the message waits.
+            // If a resource is short, the message is queued, and makes its memory when it is sent.
             if error != 0, MessageFault.of(error, in: .memory) != .shortage { throw .transportError(errno: error) }
         }
 
@@ -248,8 +246,8 @@ extension GRunLoop {
 
         func stage(of exchange: MessageExchange) -> MessageExchange.Stage { lock.withLock { exchange.stage } }
 
-        /// Cancels an exchange with an error, unless the exchange is done. Returns how the exchange ended. Returns nil
-        /// if it continues: a send timeout does not cancel a message that was sent just now.
+        /// Cancels an exchange with an error, unless the exchange is done. Returns the outcome; nil if the exchange
+        /// continues, because a send timeout does not cancel a message that was sent just now.
         @discardableResult func giveUp(
             _ exchange: MessageExchange, _ error: MessageRequestError
         ) -> MessageExchange.Outcome? {
@@ -325,7 +323,7 @@ extension GRunLoop {
         /// after a while.
         func watchForRoom() {
             // Another thread may change the condition meanwhile, so this repeats until the readers watch for the
-            // present one.
+            // present condition.
             while true {
                 let (wait, readers) = lock.withLock { (state.exchanges.wait, state.readers) }
                 for reader in readers { reader.watch(for: wait) }
@@ -333,7 +331,6 @@ extension GRunLoop {
             }
         }
 
-        /// The result of matching a packet.
         private enum Match {
             case exchange(MessageExchange)
             /// Nobody waits for the reply any more.
@@ -343,11 +340,11 @@ extension GRunLoop {
             case lost(errno: Int32)
         }
 
-        /// Receives one packet, even if its reply is late. Many late replies then take turns with the loop's other
+        /// Receives one packet, also if it is a late reply. So many late replies take turns with the loop's other
         /// items. Returns whether another packet may follow.
         @discardableResult func receive() -> Bool {
-            // A thread that finds the end of the connection cancels every exchange, so no other thread may have a
-            // packet that it did not match yet. The packet is released after the lock.
+            // One lock covers receiving and matching. A thread that finds the end of the connection cancels every
+            // exchange, so all received packets must be matched before. The packet is released after unlocking.
             let (received, match) = receiveLock.withLock { () -> (MessageSocket.Received, Match?) in
                 guard let socket = lock.withLock({ state.socket }) else { return (.nothing, nil) }
                 let received = socket.receive()
@@ -362,8 +359,9 @@ extension GRunLoop {
                 return true
             case (.lost(let errno), _), (_, .lost(let errno)):
                 Log.warning(
-                    "a reply of message port \(name.debugDescription) was lost, since no descriptor or memory is "
-                        + "left (\(errorMessage(errno))); close some or raise the limit")
+                    "a reply of message port \(name.debugDescription) was lost, because no descriptor or memory is "
+                        + "left (\(errorMessage(errno))). Close descriptors or raise the limit, and look up the port "
+                        + "again")
             case (.packet, _), (.end, _): break
             }
             invalidate()
@@ -401,7 +399,7 @@ extension GRunLoop {
 
         /// The reader of a loop, which is made by the first call. Nil if the port is invalid.
         func reader(on loop: GRunLoop) -> ReplyReceiver? {
-            // The readers of ended loops are released after the lock, together with their loops.
+            // The readers of ended loops are released after unlocking, together with their loops.
             lock.withLock { () -> (used: ReplyReceiver?, ended: [ReplyReceiver]) in
                 if let reader = state.readers.first(where: { $0.loop === loop }) { return (reader, []) }
                 guard let socket = state.socket else { return (nil, []) }

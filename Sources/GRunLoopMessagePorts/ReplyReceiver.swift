@@ -4,15 +4,15 @@
 import GRunLoop
 import Glibc
 
-/// Watches the connection of a remote port in the modes of one loop in which somebody waits. Threads: any.
+/// Watches the connection of a remote port in those modes of one loop in which somebody waits. Threads: any.
 final class ReplyReceiver: @unchecked Sendable {
     let loop: GRunLoop
     fileprivate weak let port: GRunLoop.RemoteMessagePort?
     private var source: GRunLoop.DescriptorSource?
     /// Tries again every 2 ms, while the port's queue of connections is full or a resource is short.
     private let retry: GRunLoop.Timer
-    /// The number of the run that performs the source now: the count of runs on the stack. 0 outside. Loop's thread
-    /// only.
+    /// The number of the run that performs the source now, counted from the outermost run, which is 1. 0 if no run
+    /// performs it. Loop's thread only.
     @exclusivity(unchecked) private(set) var performingRun = 0
     fileprivate let lock = Lock.take()
     @exclusivity(unchecked) private var state: State
@@ -28,7 +28,7 @@ final class ReplyReceiver: @unchecked Sendable {
         var socket: MessageSocket?
         var isConnected: Bool
         var isShort = false
-        /// Whether the timer may be in a mode. Usually it was never added to one.
+        /// Whether the timer may be in a mode. Usually it was never added.
         var hasRetried = false
         /// The number of waits in each mode. Usually there is one mode.
         var waits: [(mode: GRunLoop.Mode, count: Int)] = []
@@ -70,12 +70,12 @@ final class ReplyReceiver: @unchecked Sendable {
     func invalidate() {
         source?.invalidate()
         retry.invalidate()
-        // A waiting thread or task may keep this reader, and must not keep the socket with it.
+        // A waiting thread or task may keep this object alive, but not the socket.
         _ = lock.withLock { state.socket.take() }
     }
 
-    /// Counts a wait in a mode of the loop, until ``end(in:)``. If the mode cannot watch for replies, it throws, and
-    /// the wait is not counted.
+    /// Counts a wait in a mode of the loop, until ``end(in:)``. If the mode cannot watch for replies, throws and does
+    /// not count the wait.
     func begin(in mode: GRunLoop.Mode) throws(GRunLoop.MessageRequestError) {
         lock.withLock { state.count(1, in: mode) }
         do throws(GRunLoop.SystemError) { try settle(mode) } catch {
@@ -108,19 +108,20 @@ final class ReplyReceiver: @unchecked Sendable {
         for mode in modes { settleOrLog(mode) }
     }
 
-    /// Makes the source and the timer join or leave a mode. Only joining can fail, and then a wait in this mode, or in
-    /// another one that is joined again, does not end before its timeout.
+    /// Makes the source and the timer join or leave a mode. Only joining can fail. Then a wait in a mode that was not
+    /// joined does not end before its timeout.
     private func settleOrLog(_ mode: GRunLoop.Mode) {
         do throws(GRunLoop.SystemError) { try settle(mode) } catch {
-            Log.warning("cannot wait for the reply to a message: \(error)")
+            Log.warning("a wait for a reply ends only at its timeout, because the loop cannot watch the port: \(error)")
         }
     }
 
     /// Makes the source and the timer join or leave a mode, as the waits in the mode require. Another thread may change
-    /// the waits meanwhile, so this repeats until both agree.
+    /// the waits meanwhile, so this repeats until the mode agrees with them.
     ///
-    /// A mode can be watched by its own name and as one of the common modes. The source and the timer leave it by
-    /// either name, also if a wait under the other name goes on. So they join the modes of the other waits again.
+    /// Waits may name the same mode by its own name and by `.common`. When the last wait under one name ends, the
+    /// source and the timer leave the mode, although a wait under the other name continues. So they join the modes of
+    /// the other waits again.
     private func settle(_ mode: GRunLoop.Mode) throws(GRunLoop.SystemError) {
         guard let source else { return }
         while true {
@@ -145,13 +146,12 @@ final class ReplyReceiver: @unchecked Sendable {
     }
 }
 
-/// Ends the run in which a thread waits for an exchange, when the exchange makes progress. A run that receives the
-/// reply itself ends by itself. This object is needed if another thread or a nested run receives the reply. Threads:
-/// any.
+/// Ends the run in which a thread waits for an exchange, when the exchange makes progress. If that run receives the
+/// reply, it ends anyway. This object is needed if another thread or a nested run receives the reply. Threads: any.
 final class MessageNews: @unchecked Sendable {
     private let reader: ReplyReceiver
     private let mode: GRunLoop.Mode
-    /// The number of the waiting run: the count of runs on the stack while the thread waits.
+    /// The number of the waiting run, counted from the outermost run, which is 1.
     private let run: Int
     // Guarded by the reader's lock.
     @exclusivity(unchecked) private var source: GRunLoop.Source?
@@ -169,8 +169,8 @@ final class MessageNews: @unchecked Sendable {
         let isHere = reader.loop.isOfThisThread
         // The waiting run performs the reader's source now, and ends after that by itself.
         if isHere, reader.performingRun == run { return }
-        // If a nested run performs this source, the closure stops the waiting run. The waiting run itself ends after
-        // the source.
+        // If the waiting run performs this source, the run ends after that. If a nested run performs the source, the
+        // closure stops the waiting run.
         let new = GRunLoop.Source(order: -100) { [weak self] in self?.endOuterRun() }
         let source = reader.lock.withLock { () -> GRunLoop.Source? in
             guard !isOver else { return nil }
@@ -190,14 +190,14 @@ final class MessageNews: @unchecked Sendable {
         if reader.lock.withLock({ !isOver }) { reader.loop.stopOuterRun(run) }
     }
 
-    /// Cancels the exchange for which the thread waits. Returns false if it is done.
+    /// Cancels the exchange for which the thread waits. Returns false if the exchange is done.
     func cancel() -> Bool {
         guard let exchange, let port = reader.port else { return false }
         return port.cancel(exchange)
     }
 
     func end() {
-        // The exchange holds this object by its closure.
+        // The closure of the exchange holds this object, so this ends a reference cycle.
         exchange = nil
         let source = reader.lock.withLock {
             isOver = true

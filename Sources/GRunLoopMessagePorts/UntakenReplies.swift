@@ -9,8 +9,8 @@ import Glibc
 /// The cost of a reply is its number of bytes, but at most 16 MiB, so that a larger reply can be sent alone. Processes
 /// of other PID namespaces count as one process. Threads: any.
 final class UntakenReplies: @unchecked Sendable {
-    /// The most bytes of memory that was sent to a process and not taken. The kernel's queue counts only the
-    /// descriptors of the memory, and not its bytes.
+    /// The most bytes of memory that were sent to a process and not taken. The kernel's queue counts only the
+    /// descriptors of the memory, not its bytes.
     static let mostSent = 16 << 20
     /// The most bytes, replies and descriptors that wait for one process in the queues of its connections.
     static let (mostWaiting, mostReplies, mostDescriptors) = (64 << 20, 1024, 64)
@@ -107,8 +107,8 @@ final class UntakenReplies: @unchecked Sendable {
         lock.withLock { state.senders[connection.number] = isUntaken ? connection : nil }
     }
 
-    /// Asks the kernel which connections of a process have no untaken memory any more. Nil means all processes. Call it
-    /// without any lock held.
+    /// Recounts the connections of a process, or with nil all connections, because their peers may have taken memory.
+    /// Call it without any lock held.
     func recount(of process: pid_t? = nil) {
         let senders = lock.withLock { Array(state.senders.values) }
         for connection in senders where process == nil || connection.process == process { connection.recount() }

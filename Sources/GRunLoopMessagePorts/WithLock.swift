@@ -4,11 +4,11 @@
 import CGRun
 
 extension Lock {
-    /// Calls `body` with the lock held. The result of `body` is released by the caller, after the lock, because the
-    /// deinit of a user's object is user code.
+    /// Calls `body` with the lock held. If `body` would release an object of the program, it must return the object:
+    /// the caller then releases it after unlocking, because its deinit is user code.
     ///
-    /// The core has the same function. It is here once more, because a function of another target is inlined only if
-    /// the C functions that it calls are public.
+    /// This copy is needed, because a function of another target is inlined only if the C functions that it calls are
+    /// public.
     @inline(__always) func withLock<Result: ~Copyable, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -5,7 +5,7 @@ import GRunLoop
 import GRunLoopDiagnostics
 import Glibc
 
-/// The entry point is async and keeps the main thread, because the scenarios run before it suspends for the first time.
+/// The entry point is async. The scenarios run on the main thread, because they run before `main` first suspends.
 @main
 enum GloopDemo {
     @MainActor static func main() async {
@@ -27,7 +27,7 @@ enum GloopDemo {
         }
     }
 
-    /// Returns false if a scenario failed.
+    /// Returns false if a scenario has failed.
     @MainActor private static func perform(_ command: DemoCommand) throws -> Bool {
         switch command {
         case .help: print(DemoCommand.helpText)

@@ -246,7 +246,7 @@ static void use_hidden_loop(GRunLoop *loop, gpointer data)
     g_assert_true(loop != count->loop);
     g_assert_true(grun_loop_perform_and_wait(count->loop, MODE, count_func, count, NULL));
     g_assert_cmpuint(count->calls, ==, 1);
-    g_test_expect_message("GRunLoop", G_LOG_LEVEL_CRITICAL, "grun_loop_run: *its thread is in virtual time*");
+    g_test_expect_message("GRunLoop", G_LOG_LEVEL_CRITICAL, "grun_loop_run: *this thread is in virtual time*");
     g_assert_cmpint(grun_loop_run(count->loop), ==, GRUN_RESULT_FINISHED);
     g_test_assert_expected_messages();
 }

@@ -53,7 +53,7 @@ void check_stalls(void)
     grun_loop_perform_block(loop, MODE, stall, &stalls, NULL);
     pass(loop);
     wait_for(&stalls.ends, 1);
-    g_assert_true(g_str_has_prefix(stalls.first, "does not return after "));
+    g_assert_true(g_str_has_prefix(stalls.first, "has not returned after "));
     g_assert_nonnull(strstr(stalls.first, "a block in mode " MODE ", driven by the loop\n"));
     g_assert_cmpint(stalls.lets_go, ==, 0);
     g_assert_false(grun_loop_unwatch_stalls(loop, id + 1000));

@@ -134,8 +134,8 @@ CHECKS = {
 UNEXPECTED = {
     "another copy of GRunLoop serves": "there is one copy",
     "this process was forked": "forked.py has forked children",
-    "has pushed a thread-default GMainContext": "no callback pushes one",
-    "blocks wait in the main dispatch queue": "nobody uses it",
+    "a callback pushed a thread-default GMainContext": "no callback pushes one",
+    "the main dispatch queue is blocked": "nobody uses it",
     "has closed a descriptor of the run loop": "only descriptors of our own are closed",
     "no descriptor is left": "there are enough",
     "no descriptor, thread or memory is left": "there are enough",

@@ -13,7 +13,7 @@ import Testing
             _ = GRunLoop.Mode("")
         }
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("GRunLoop.Mode: the name of a mode is empty; give it a name, or use .default"))
+        #expect(text.contains("GRunLoop.Mode: the name of a mode is empty; pass a name, or use .default"))
     }
 
     @Test("a mode with a name of 64 KB is a mode like any other")
@@ -52,7 +52,7 @@ import Testing
             let messages = try capturingLog { try loop.addCommonMode(.common) }.messages
             #expect(messages.count == 1)
             #expect(
-                messages.first?.contains("GRunLoop.addCommonMode: .common stands for all common modes; name one mode")
+                messages.first?.contains("GRunLoop.addCommonMode: .common stands for all common modes and cannot")
                     == true)
             #expect(loop.allModes == [.default])
         }

@@ -244,10 +244,10 @@ private actor Resident {
             ("async-elsewhere", "the closure of this block belongs to an actor"),
             ("block-elsewhere", "the closure of this block belongs to an actor"),
             ("on-thread-elsewhere", "the closure of this perform belongs to an actor"),
-            ("fired-elsewhere", "was called where that actor is not"),
+            ("fired-elsewhere", "was called on a thread where the actor does not run"),
             ("in-virtual-time-elsewhere", "the closure of this Timer belongs to an actor"),
-            ("to-no-loop", "belongs to an actor that lives on no run loop"),
-            ("to-the-main-actor-elsewhere", "belongs to an actor that lives on no run loop"),
+            ("to-no-loop", "has a closure of an actor that runs on no run loop"),
+            ("to-the-main-actor-elsewhere", "has a closure of an actor that runs on no run loop"),
         ])
     func elsewhere(scenario: String, message: String) {
         let child = runChild("confined-\(scenario)")

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Descriptors whose number gets another file") struct DescriptorIdentityTests {
     private static let message =
-        "watched it, or dup2() gave the number another file, and the old file lives on in a copy"
+        "watched it, and a copy keeps the old file open"
 
     @Test(
         "item 107: a number that gets another file in its source's callout, and a new source: no event of the old file",

@@ -37,6 +37,6 @@ private func sleeping(in context: OpaquePointer) -> Sleep {
             _ = sleep.kick(GRunLoop.main)
         }
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(text.contains("a loop was to be woken, and nobody has done it"), "\(text)")
+        #expect(text.contains("a wake-up of a run loop was lost"), "\(text)")
     }
 }

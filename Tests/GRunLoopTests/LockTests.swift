@@ -120,6 +120,6 @@ import Testing
         #expect(child.status == 0, "\(child.output) \(child.errors)")
         #expect(
             child.errors.contains(
-                "this process was forked and did not exec(), and what it wants now another thread had locked"))
+                "this process was forked and did not exec(). It needs a lock that another thread held during fork()"))
     }
 }

@@ -18,7 +18,7 @@ import Testing
             ),
             (
                 "closed-without-descriptors",
-                "with which a GMainContext of the run loop waits, so each wait ends immediately"
+                "the run loop cannot continue, because code in this process has closed descriptor"
             ),
             ("poll-refused", "the run loop cannot continue, because poll() has failed (Invalid argument)"),
         ])
@@ -33,7 +33,7 @@ import Testing
     func modesAtTheLimit() {
         let child = runChild("modes-under-a-host-at-the-limit")
         #expect(child.output == ["called in [\"other\"], the same descriptors", "called in [\"other\", \"default\"]"])
-        #expect(child.errorCount(of: "no descriptor is left to watch timers and descriptors while") == 1)
+        #expect(child.errorCount(of: "no descriptor is left, so timers and descriptor sources wait while") == 1)
         #expect(child.status == 0, "\(child.errors)")
     }
 
@@ -47,7 +47,7 @@ import Testing
                 "closed: some, taken: true", "silent: true", "the host sleeps: true", "strangers untouched: true",
                 "a run of ours:",
             ])
-        #expect(child.errorCount(of: "The host no longer serves this run loop") == 1, "\(child.errors)")
+        #expect(child.errorCount(of: "The host main loop does not serve this run loop") == 1, "\(child.errors)")
         #expect(child.errorCount(of: "The run loop cannot continue") == 1, "\(child.errors)")
         #expect(child.signal != nil && child.signal != 24)
     }

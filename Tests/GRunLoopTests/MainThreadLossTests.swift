@@ -65,7 +65,7 @@ import Testing
     func twice() {
         let child = runChild("twice", of: "grun-async-main-child")
         #expect(child.output == ["after a sleep, main thread: true"])
-        #expect(child.errorCount(of: "too late: the main thread is being driven already") == 1, "\(child.errors)")
+        #expect(child.errorCount(of: "too late: the run loop already drives the main thread") == 1, "\(child.errors)")
     }
 }
 
@@ -95,7 +95,7 @@ import Testing
         let child = runChild("not-kept", of: "grun-async-main-child")
         #expect(child.output == ["main thread: false"])
         #expect(
-            child.errorCount(of: "the main dispatch queue cannot be served by this run loop") == 1, "\(child.errors)")
+            child.errorCount(of: "the main run loop cannot serve the main dispatch queue") == 1, "\(child.errors)")
         #expect(child.errors.contains("async main has suspended"), "\(child.errors)")
         #expect(child.errors.contains("call GRunLoop.driveAsyncMain() before the first await"), "\(child.errors)")
     }
@@ -124,7 +124,7 @@ import Testing
         let child = runChild("\(driver)-inside-main-queue-block")
         #expect(child.output.first == "in the block: 0")
         #expect(child.output.last == (driver == "run" ? "afterwards: 2" : "afterwards: 1"), "\(child.output)")
-        #expect(child.errorCount(of: "the main run loop runs inside one of its blocks") == 1, "\(child.errors)")
+        #expect(child.errorCount(of: "the main run loop runs inside a block of that queue") == 1, "\(child.errors)")
         #expect(child.errorCount(of: "driveAsyncMain") == 0, "\(child.errors)")
     }
 }

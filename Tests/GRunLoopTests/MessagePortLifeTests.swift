@@ -65,7 +65,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         #expect(await eventually { kept.value != nil })
         let (first, second) = (try kept.value?.send([5]), capturingLog { try? kept.value?.send([6]) })
         #expect(first == true && second.result == false)
-        #expect(second.messages.count == 1 && second.messages.first?.contains("has its reply already") == true)
+        #expect(second.messages.count == 1 && second.messages.first?.contains("message already has a reply") == true)
         #expect(Array(try await reply.data) == [5])
         pair.finish()
     }

@@ -124,7 +124,7 @@ import Testing
         #expect(
             output == [
                 "4096 let in: warning: message port \"org.example.crowded\" has 4096 senders, which is the limit, "
-                    + "and refuses others until one disconnects; keep one connection in each process",
+                    + "and refuses others until one disconnects. Use one connection in each process",
                 "one more: turned away", "when one has gone: let in, 0 messages",
             ])
     }

@@ -216,8 +216,8 @@ import Testing
             }
             #expect(
                 messages.value == [
-                    "critical: GRunLoop.NotificationQueue.enqueue: ignored: what is posted now is posted on the loop's "
-                        + "own thread, and this is another one; use .asap"
+                    "critical: GRunLoop.NotificationQueue.enqueue: ignored: the style .now works only on the loop's "
+                        + "own thread; use .asap on other threads"
                 ])
             #expect(loop.run(for: Patience.normal) == .finished)
             #expect(trace.lines == ["a 1"])

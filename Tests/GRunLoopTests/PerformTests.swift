@@ -123,7 +123,7 @@ private struct Failure: Error, Equatable {
         let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         #expect(
             text.contains(
-                "GRunLoop.performAndWait: with an empty list of modes the call would wait forever; name a mode"))
+                "GRunLoop.performAndWait: the list of modes is empty, so the call would wait forever; pass a mode"))
     }
 
     @Test(

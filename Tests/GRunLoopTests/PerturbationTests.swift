@@ -29,7 +29,7 @@ import Testing
     func nonsense() {
         let child = runChild("perturbed-by-nonsense")
         #expect(child.status == 2)
-        #expect(child.errors.contains("GRUN_PERTURB=7,20,slices is not understood"))
+        #expect(child.errors.contains("GRUN_PERTURB=7,20,slices is not valid"))
         #expect(child.output.isEmpty)
     }
 }

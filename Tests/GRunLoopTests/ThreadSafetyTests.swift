@@ -79,7 +79,7 @@ import Testing
         let errors = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
         let name = WrongThread.calls[number].name
         #expect(errors.contains("GRunLoop.\(name): called on another thread than the loop's own"), "\(errors)")
-        #expect(errors.contains("call it there, by async(inModes:_:)"), "\(errors)")
+        #expect(errors.contains("call this function on the loop's thread with async(inModes:_:)"), "\(errors)")
     }
 }
 

@@ -839,6 +839,6 @@ private final class Callee: Forwarder, @unchecked Sendable {
         unlink(path)
         let refused = runChild("timeline-of-the-environment", sharing: folder + "/missing")
         #expect(refused.status == 7)
-        #expect(refused.errors.contains("GRUN_TIMELINE: ") && refused.errors.contains(" cannot be written to ("))
+        #expect(refused.errors.contains("GRUN_TIMELINE: ") && refused.errors.contains(" cannot be written ("))
     }
 }

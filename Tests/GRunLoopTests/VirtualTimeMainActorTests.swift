@@ -79,7 +79,7 @@ import Testing
         #expect(child.output == [])
         #expect(child.signal != nil)
         #expect(
-            child.errorCount(of: "the closure of this Timer belongs to an actor that does not live on the run loop")
+            child.errorCount(of: "the closure of this Timer belongs to an actor that does not run on this run loop")
                 == 1,
             "\(child.errors)")
     }
@@ -112,7 +112,7 @@ import Testing
                 }
             }
             #expect(messages.count == 2)
-            #expect(messages.allSatisfy { $0.contains("its thread is in virtual time") }, "\(messages)")
+            #expect(messages.allSatisfy { $0.contains("this thread is in virtual time") }, "\(messages)")
             #expect(loop.run(for: .zero) == .timedOut)
         }
     }

@@ -139,7 +139,7 @@ final class MainQueueHandleTests: MainThreadTestCase {
     func testAfterDispatchMain() {
         let child = runChild("after-dispatch-main")
         XCTAssertEqual(child.output, ["timer ran", "finished", "the main queue did not run here"])
-        XCTAssertEqual(child.errorCount(of: "the main dispatch queue cannot be served by this run loop"), 1)
+        XCTAssertEqual(child.errorCount(of: "the main run loop cannot serve the main dispatch queue"), 1)
         XCTAssertEqual(child.status, 0)
     }
 }

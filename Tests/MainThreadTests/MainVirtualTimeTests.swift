@@ -85,7 +85,7 @@ final class MainVirtualTimeTests: MainThreadTestCase {
             }
         }
         XCTAssertEqual(messages.count, 1)
-        XCTAssertTrue(messages[0].contains("its thread is in virtual time"), "\(messages)")
+        XCTAssertTrue(messages[0].contains("this thread is in virtual time"), "\(messages)")
         loop.run(for: .zero)
         XCTAssertEqual(trace.lines, ["block"])
     }

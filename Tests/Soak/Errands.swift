@@ -206,7 +206,7 @@ extension Producer {
         holding { consumer in
             if refused {
                 visit(consumer, .block, "a detach") { _ in
-                    LogWatch.expecting("a callout of the loop is on the stack") { consumer.loop.detach() }
+                    LogWatch.expecting("ignored: the loop is running") { consumer.loop.detach() }
                 }
             } else if consumer.isHosted {
                 detach(consumer, for: delay)

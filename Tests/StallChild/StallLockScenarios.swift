@@ -95,7 +95,7 @@ private let threshold = "200ms"
 private func report(_ first: Heard) {
     heard.read(until: "has returned")
     say("\(first.milliseconds)")
-    say(first.text.contains("the report with function names follows when a lock is free") ? "notice" : "report")
+    say(first.text.contains("a report with function names follows when the thread releases") ? "notice" : "report")
     say(heard.text)
 }
 

@@ -19,9 +19,9 @@ private let ends: [(name: String, message: String, body: @Sendable () throws -> 
         "ends-data-before", "GRunLoop.MessageData: there is no byte at position -1 of 3",
         { say("\(GRunLoop.MessageData([1, 2, 3])[-1])") }
     ),
-    ("ends-perform", "GRunLoop.performAndWait: with an empty list of modes", { try performNowhere() }),
+    ("ends-perform", "GRunLoop.performAndWait: the list of modes is empty", { try performNowhere() }),
     ("ends-join", "GRunLoop.Thread.join: a thread cannot wait for its own end", { try joinItself() }),
-    ("ends-isolated", "GRunLoop.Executor \"Checked\": this is not the thread of", { checkIsolatedElsewhere() }),
+    ("ends-isolated", "GRunLoop.Executor \"Checked\": the code needs the thread of", { checkIsolatedElsewhere() }),
     ("ends-iterator", "GRunLoop: two tasks await the next element of one iterator", { twoTasksOneIterator() }),
     (
         "ends-item", "GRunLoop: the closure of this Timer belongs to an actor",
@@ -32,12 +32,12 @@ private let ends: [(name: String, message: String, body: @Sendable () throws -> 
         { try confinedScenarios["confined-async-elsewhere"]?() }
     ),
     (
-        "ends-fire", "GRunLoop: a closure that belongs to an actor was called where that actor is not",
+        "ends-fire", "GRunLoop: a closure of an actor was called on a thread where the actor does not run",
         { try confinedScenarios["confined-fired-elsewhere"]?() }
     ),
     (
         "ends-homeless",
-        "GRunLoop: the closure of an item or a delayed call belongs to an actor that lives on no run loop",
+        "GRunLoop: an item or a delayed call has a closure of an actor that runs on no run loop",
         { try confinedScenarios["confined-to-no-loop"]?() }
     ),
     (

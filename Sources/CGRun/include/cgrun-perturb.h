@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sites at which a debug build perturbs its own timing. A seed decides what otherwise only a busy machine decides.
+// The sites at which a debug build perturbs its own timing. A seed decides the deviations that otherwise only a busy
+// machine causes.
 //
-// GRUN_PERTURB=seed[,permille[,sites]] in the environment switches it on, for every thread of the process. Each site
-// then deviates in `permille` of 1,000 cases, 20 by default. `sites` are names joined by `+`. Only the named sites
-// deviate or, if the list begins with `-`, only the others. The name `quiet` stands for all sites that no trace of a
-// run loop shows. A release build has none of this: the macro GRUN_PERTURB is then not defined, and each site is the
-// constant false.
+// GRUN_PERTURB=seed[,permille[,sites]] in the environment enables them for every thread of the process. Each site then
+// deviates in `permille` of 1,000 cases, by default 20. `sites` are names joined by `+`, and only these sites deviate.
+// If the list begins with `-`, only the other sites deviate. The name `quiet` stands for all sites that no trace of a
+// run loop shows. In a release build, the macro GRUN_PERTURB is not defined, and each site is the constant false.
 //
 // A site may do only what the machine, the kernel, GLib or another thread may do at that place anyway. So no site loses
 // an event, and no site changes an order that the documentation promises.
@@ -17,32 +17,33 @@
 
 /// The sites. Each comment says how the site deviates, and why that is allowed.
 typedef enum {
-    /// The time slice is used up after an item. Allowed, because the processor may be taken away for 4 ms in any item.
-    /// A slice of more than 4 ms is not cut, because a program with such a slice wants no cuts.
+    /// The time slice ends after an item. Allowed, because the processor may be taken away for 4 ms in any item. A
+    /// longer slice does not end early, because a program that sets one wants no cuts.
     CGRUN_SITE_SLICE,
     /// A query of an epoll fetches 1 to 3 events. Allowed, because other events may become ready only after the query.
     /// The kernel keeps the events that it has not reported.
     CGRUN_SITE_BATCH,
-    /// The look that decides whose turn it is finds fewer kinds of items than are ready. Allowed, because they may
-    /// become ready only after the look. The next look finds every kind.
+    /// The check that decides whose turn it is finds fewer kinds of items than are ready. Allowed, because the other
+    /// kinds may become ready only after the check. A later check finds them.
     CGRUN_SITE_TURN,
-    /// The same look finds kinds of items that are not ready. Allowed, because another thread may remove a ready item.
+    /// The same check finds kinds of items that are not ready. Allowed, because another thread may remove a ready item.
     CGRUN_SITE_STALE_TURN,
     /// A sleep ends after 0.2 ms or less, and nothing is ready. Allowed, because a kick (the write that ends a sleep)
     /// may arrive late, in the next sleep.
     CGRUN_SITE_SLEEP,
-    /// A sleep ends with EINTR. Allowed, because any signal handler does that.
+    /// A sleep ends with EINTR. Allowed, because any signal handler causes that.
     CGRUN_SITE_INTERRUPT,
     /// A further context cannot be acquired for a moment. Allowed, because another thread may own it. The loop tries
     /// again before it sleeps. The first context is never refused: a run completes GIO's operations there.
     /// At a rate of 1,000 a run with two contexts would try forever.
     CGRUN_SITE_ACQUIRE,
-    /// A pass looks for ready items, and does not serve those that are known in memory. Allowed, because serving from
-    /// memory only saves a system call.
+    /// A pass asks the kernel although it knows of ready items in memory. Allowed, because serving from memory only
+    /// saves a system call.
     CGRUN_SITE_MEMORY,
-    /// A look allows 1 to 5 passes from memory, not 64. Allowed, because serving from memory only saves system calls.
+    /// 1 to 5 passes, not 64, are served from memory before the kernel is asked again. Allowed, because serving from
+    /// memory only saves system calls.
     CGRUN_SITE_ROW,
-    /// The hub reports that it is ready, and has no work. Allowed, because GLib keeps a source ready after
+    /// The hub reports that it is ready, but has no work. Allowed, because GLib keeps a source ready after
     /// g_main_context_pending().
     CGRUN_SITE_READY,
     /// The hub is not checked after a poll. Allowed, because GLib leaves out the check when another thread has changed
@@ -58,22 +59,22 @@ typedef enum {
     /// A container begins with a capacity of 1, and nothing is kept for reuse. Allowed, because capacities are not
     /// promised.
     CGRUN_SITE_CAPACITY,
-    /// A counter begins near its maximum. Allowed, because a counter reaches that value in a long life.
+    /// A counter begins near its maximum. Allowed, because a counter gets there in a long-running process.
     CGRUN_SITE_COUNTER,
     CGRUN_SITES,
 } cgrun_site;
 
 /// Whether the site deviates this time. This function and those below exist in debug builds only.
 bool cgrun_perturbs(cgrun_site site);
-/// A number from 0 to `below` - 1 that the seed decides, for the extent of a deviation.
+/// A number from 0 to `below` - 1 that depends on the seed, for the extent of a deviation.
 uint32_t cgrun_perturbed(uint32_t below);
 
-/// Begins again with another seed. GRUN_PERTURB still decides which sites deviate, and how often. It may be called
-/// while other threads use a loop, but then a run is not repeatable.
+/// Begins again with another seed. GRUN_PERTURB still decides which sites deviate, and how often. If other threads use
+/// a loop during the call, the run is not repeatable.
 void cgrun_perturb_restart(uint64_t seed);
 const char *cgrun_site_name(cgrun_site site);
-/// How often the site has deviated in this process. GRUN_PERTURB_REPORT=file has each process append the figures of
-/// all sites when it ends.
+/// The number of deviations of a site in this process. GRUN_PERTURB_REPORT=file in the environment makes each process
+/// append the numbers of all sites to the file when it ends.
 uint64_t cgrun_site_hits(cgrun_site site);
 
 #endif

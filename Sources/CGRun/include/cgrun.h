@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C functions that the Swift side calls: locks, the hub and its GSources, the
-// poller, and libdispatch's entry points for a foreign run loop. Also system calls that Swift does not import.
+// The C functions that the Swift code calls: locks, the hub, the poller, libdispatch's entry points for a foreign run
+// loop, and system calls that Swift does not import.
 #ifndef CGRUN_H
 #define CGRUN_H
 
@@ -24,25 +24,26 @@ G_BEGIN_DECLS
 // MARK: Locks
 
 // A lock that is not recursive. One atomic instruction takes the lock. Without contention, a plain store releases it.
-// That is enough, because a thread executes a barrier in every thread of the process (lock.c) before it sleeps for the
-// lock. Under the Thread Sanitizer the lock is a mutex, which the sanitizer understands.
+// No fence is needed: before a thread sleeps for the lock, it executes a barrier on every thread of the process
+// (lock.c). In builds for the Thread Sanitizer the lock is a mutex, which the sanitizer understands.
 typedef struct {
     uint32_t word;
-    /// The number of wake-ups that are still to be sent: at least one for each sleeping thread.
+    /// The number of wake-ups still to be sent: at least one for each sleeping thread.
     uint32_t owed;
-    /// Counts the wake-ups that were sent. Sleeping threads wait on this word (a futex).
+    /// The number of wake-ups sent. Sleeping threads wait on this word (a futex).
     uint32_t turn;
-    /// Used under the Thread Sanitizer only. `word` is then always CGRUN_LOCK_TAKEN, so every call takes the slow path.
+    /// Used under the Thread Sanitizer only. There `word` is always CGRUN_LOCK_TAKEN, so every call takes the slow
+    /// path.
     pthread_mutex_t *mutex;
     /// The owner of the lock, set by the Swift side. No C code reads it.
     void *owner;
 } cgrun_lock;
-/// The lock as Swift imports it: the struct `Lock` (Support/Lock.swift). The functions below whose swift_name begins
-/// with `Lock.` are its methods.
+/// Swift imports this type as the struct `Lock` (Support/Lock.swift). The functions below whose swift_name begins with
+/// `Lock.` are its methods.
 typedef cgrun_lock *cgrun_lock_ref __attribute__((swift_newtype(struct), swift_name("Lock")));
 enum { CGRUN_LOCK_FREE, CGRUN_LOCK_TAKEN };
-/// True if releasing a lock takes the slow path, with a full fence: membarrier(2) is missing or forbidden, or this is a
-/// build for the Thread Sanitizer. Once the library is loaded, it changes at most once, to true. So a plain read is
+/// True if each release of a lock takes the slow path, with a full fence: membarrier(2) is missing or forbidden, or the
+/// Thread Sanitizer is used. After the library is loaded, the value changes at most once, to true, so a plain read is
 /// enough.
 extern bool cgrun_lock_needs_fence __attribute__((visibility("hidden")));
 void cgrun_lock_init(cgrun_lock *lock);
@@ -79,97 +80,96 @@ __attribute__((always_inline, swift_name("Lock.unlock(self:)"))) static inline v
 /// Takes the lock within `span` nanoseconds, or returns false.
 __attribute__((swift_name("Lock.lock(self:within:)"))) bool cgrun_lock_take_within(cgrun_lock_ref lock, int64_t span);
 
-/// Waits a moment, because another thread holds a lock or a bit for a few instructions. `*looks` counts the calls.
-/// After 40 calls the other thread was most likely preempted, so each further call sleeps for 50 microseconds. In a
-/// forked child, 20,000 calls end the process, because the other thread may exist only in the parent.
+/// Pauses a thread that waits for a lock or a flag bit. `*looks` counts the calls. After 40 calls the holder was most
+/// likely preempted, so each further call sleeps for 50 microseconds. In a forked child, 20,000 calls end the process,
+/// because the holder may be a thread of the parent.
 void cgrun_lock_relax(int *looks);
 
 // MARK: The hub
 
-/// The functions of a run loop that its hub calls. Except for `release`, the hub calls them on the loop's own thread
-/// only. It never calls them while it holds a lock of GLib's.
+/// The functions of a run loop that its hub calls, never with a lock of GLib's held. All except `release` are called on
+/// the loop's own thread only.
 typedef struct {
     /// Returns whether there is work to do now. Called in the hub's prepare(); must run no user code. `is_stale`: the
     /// host has dispatched a foreign source since the last head of a pass (dispatched.h). `*watched` receives a bit for
-    /// each poll record that the coming poll is to watch.
+    /// each poll record that the next poll must watch.
     bool (*prepare)(void *loop, bool is_stale, unsigned *watched);
     /// Returns whether there is work to do now. Called in the hub's check(); must run no user code. `found` has a bit
-    /// for each poll record that the poll found ready, and CGRUN_HUB_CLOSED. `has_slept`: there are sentinels, and this
-    /// poll took so long that it was a sleep.
+    /// for each poll record that is ready, and CGRUN_HUB_CLOSED. `has_slept`: there are sentinels, and this poll took
+    /// long enough to be a sleep.
     bool (*check)(void *loop, bool has_slept, unsigned found);
     /// Runs passes. Only `dispatch` and `idle` call user code.
     void (*dispatch)(void *loop);
-    /// Returns whether the host may sleep: beforeWaiting was sent, afterWaiting was not, and nothing is left to do
-    /// before the sleep. Called only while there are sentinels. Must run no user code.
+    /// Returns whether the host may sleep: beforeWaiting was sent, afterWaiting is still due, and no idle work is left.
+    /// Called only while there are sentinels. Must run no user code.
     bool (*may_sleep)(void *loop);
-    /// Called when no other source of the context is ready and `may_sleep` returns false. Called only while there are
-    /// sentinels. `is_stale`: as in `prepare`.
+    /// Called while there are sentinels, if no other source of the context is ready and `may_sleep` returns false.
+    /// `is_stale` is as in `prepare`.
     void (*idle)(void *loop, bool is_stale);
-    /// Releases the hub's reference to the loop. Called when GLib frees the hub, on the thread that releases the last
-    /// reference to the hub. Runs no user code.
+    /// Releases the hub's reference to the loop. Called when GLib frees the hub, on any thread. Runs no user code.
     void (*release)(void *loop);
 } cgrun_hub_funcs;
 
-/// Creates the hub: the one GSource of a run loop on its context. It has priority 0, can recurse, and is named
-/// "GRunLoop". The hub takes over a reference to `loop`, so the loop stays alive while a thread is inside one of these
-/// functions. If `loop` is NULL, the hub is only a canary: it records whether GLib has called its check(). The loop's
-/// thread is the process's main thread if `is_main` is true, otherwise the calling thread.
+/// Creates the hub: the GSource that represents a run loop in a context. It has priority 0, can recurse, and is named
+/// "GRunLoop". The hub takes over a reference to `loop`, so that the loop lives while a thread is in one of `funcs`. A
+/// hub with a NULL `loop` is only a canary: it records whether GLib has called its check(). The loop's thread is the
+/// main thread if `is_main` is true, and the calling thread otherwise.
 GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop, bool is_main);
 
-/// Removes the hub and its sentinels from their context, for good. A second call does nothing. Any thread, also while
-/// that thread ends.
+/// Removes the hub and its sentinels from their context permanently. A second call does nothing. Threads: any, also one
+/// that is ending.
 void cgrun_hub_close(GSource *hub);
 
-/// Makes the hub dormant, or ends that. A dormant hub and its sentinels never become ready, and record nothing about
-/// the host. Our own driver makes the hub dormant while it iterates the context itself.
+/// Makes the hub dormant or active. A dormant hub and its sentinels never become ready, and record nothing about the
+/// host. The hub is dormant while our own driver prepares, polls and checks the context.
 void cgrun_hub_set_dormant(GSource *hub, bool dormant);
 
-/// Leaves the next iterations of the host to other sources: `iterations` of them, or fewer once they have taken `span`
-/// microseconds, but at least one. Meanwhile the hub is not ready, watches nothing and prevents the host from sleeping.
-/// So sources of any lower priority get their turn.
+/// Leaves the next iterations of the host to other sources, so that sources of lower priority get their turn. This ends
+/// after `iterations` iterations, or after `span` microseconds if that is earlier. At least one iteration is left to
+/// other sources. Meanwhile the hub is not ready, watches nothing, and prevents the host from sleeping.
 void cgrun_hub_yield(GSource *hub, unsigned iterations, gint64 span);
 
 /// Adds the sentinels to the hub's context, or removes them (sentinels.c). Attaching them has a cost, so use them only
 /// while waits are observed.
 void cgrun_hub_set_sentinels(GSource *hub, bool wanted);
-/// Records that a head of a pass was run. beforeWaiting may follow, until a foreign source is dispatched.
+/// Records that the head of a pass has run. beforeWaiting may follow until the host dispatches a foreign source.
 void cgrun_hub_note_head(GSource *hub);
-/// Records that afterWaiting was sent. Another head must come before the next beforeWaiting.
+/// Records that afterWaiting is sent, so that a new head must precede the next beforeWaiting.
 void cgrun_hub_note_wait_ended(GSource *hub);
-/// Records that the poll ends, or has ended, only because its timeout or its records have changed. Such a poll is not a
-/// wake-up of the host. Call it in prepare() or check().
+/// Records that the poll ends, or has ended, only because its timeout or its records have changed. Such a poll does not
+/// count as a sleep of the host. Call it in prepare() or check().
 void cgrun_hub_note_interrupted(GSource *hub);
 
-/// Call it before g_main_context_check(): cgrun_hub_saw_check() returns false until GLib calls the hub's check().
+/// Clears the mark that the hub's check() sets. Call it before g_main_context_check().
 void cgrun_hub_clear_canary(GSource *hub);
 /// Whether GLib has called the hub's check() since the mark was cleared.
 bool cgrun_hub_saw_check(GSource *hub);
 
 /// Puts a descriptor into one of the hub's CGRUN_HUB_RECORDS poll records. -1 removes the record from the context. The
-/// records are added by g_source_add_poll(), never by g_source_add_unix_fd(): GLib marks a source ready from a unix-fd
-/// record even if its check() returns false.
+/// records are added by g_source_add_poll(), never by g_source_add_unix_fd(). For a unix-fd record that is ready, GLib
+/// marks the source ready even if its check() returns false.
 enum { CGRUN_HUB_RECORDS = 3 };
 void cgrun_hub_set_record(GSource *hub, unsigned slot, int descriptor);
-/// A bit of `found` in check(): the descriptor of a record is not open.
+/// A bit of `found` in check(): the descriptor of one of the records is not open.
 enum { CGRUN_HUB_CLOSED = 1 << CGRUN_HUB_RECORDS };
-/// Makes the hub dormant for good, and removes its records. Call it in a dispatch of the hub.
+/// Makes the hub dormant permanently, and removes its records. Call it in a dispatch of the hub.
 void cgrun_hub_abandon(GSource *hub);
 
-/// Creates a carrier: a GSource in the hub's context. It makes the host, which iterates the hub's context, sleep for
-/// the further context `context` as well. It dispatches the hub when `context` is ready. `canary` is a hub without a
-/// loop in `context`. Create and close a carrier on the loop's thread. Meanwhile this thread owns `context`, unless
-/// another thread does.
+/// Creates a carrier: a GSource by which a host that iterates the hub's context also wakes for `context`. The carrier
+/// dispatches the hub when `context` is ready. `canary` is a hub without a loop in `context`. Create and close a
+/// carrier on the loop's thread. Until it is closed, this thread owns `context`, unless another thread does.
 GSource *cgrun_carrier_new(GSource *hub, GMainContext *context, GSource *canary);
 bool cgrun_carrier_owns_context(GSource *carrier);
 /// Removes the carrier's poll records, as cgrun_hub_abandon() does for a hub.
 void cgrun_carrier_abandon(GSource *carrier);
-/// Removes the carrier from the hub's context, and gives up the ownership of the carrier's own context. The caller
-/// keeps its reference to the carrier.
+/// Removes the carrier from the hub's context, and releases the further context. The caller keeps its reference to the
+/// carrier.
 void cgrun_carrier_close(GSource *carrier);
 
 // MARK: The poller
 
-/// One context of a poll. `hub` is the loop's hub in this context. The poll uses it as the canary.
+/// One context of a poll. `hub` is a hub in this context, used as a canary: it shows whether GLib has called its
+/// check().
 typedef struct {
     GMainContext *context;
     GSource *hub;
@@ -179,38 +179,39 @@ typedef struct {
     unsigned first, count;
 } cgrun_polled;
 
-/// Memory that one poll leaves to the next poll. All bytes are zero before the first poll.
+/// State that one poll keeps for the next. All bytes must be zero before the first poll.
 typedef struct {
     GPollFD *records;
     unsigned capacity;
     // The number of records in the last poll, and errno of the last poll that failed.
     unsigned used;
     int error;
-    // How many polls in a row ended only because of a closed descriptor, and when the first of them ended, in
+    // How many polls in a row ended only because of a closed descriptor. Also when the first of them ended, in
     // nanoseconds.
     unsigned fruitless;
     int64_t stuck_since;
 } cgrun_poller;
 void cgrun_poller_clear(cgrun_poller *poller);
 
-/// Queries, polls and checks a context that is prepared already, without waiting. Starts again if GLib leaves out the
-/// check, because another thread has changed the poll set. Returns whether the context is ready. `*timeout` receives
-/// GLib's timeout in milliseconds, -1 for none. The context's records are the first ones of the poller.
+/// Queries, polls and checks a prepared context without waiting. Repeats this if GLib leaves out the check, because
+/// another thread has changed the poll set. Returns whether the context is ready. `*timeout` receives GLib's timeout in
+/// milliseconds, -1 for none. The context's records are the first ones of the poller.
 bool cgrun_poller_look(cgrun_poller *poller, cgrun_polled *polled, gint *timeout);
 
-/// Waits for `count` contexts, which the caller must own, and for the loop's CGRUN_OWN_DESCRIPTORS own descriptors, of
-/// which -1 stands for none. `deadline` is a time of CLOCK_MONOTONIC in nanoseconds. INT64_MIN does not wait, INT64_MAX
-/// waits forever. Returns a bit for each own descriptor that is readable, and sets `is_ready` in each element of
-/// `polled`. Runs no user code.
+/// Waits for `count` contexts, which the caller must own, and for the CGRUN_OWN_DESCRIPTORS descriptors in `own`, where
+/// -1 stands for none. `deadline` is a time of CLOCK_MONOTONIC in nanoseconds. INT64_MIN does not wait, INT64_MAX waits
+/// forever. Sets `is_ready` in each element of `polled`.
 ///
-/// CGRUN_POLL_FAILED is returned if poll(2) fails. The poller's `error` is its errno then.
+/// Returns a bit for each descriptor of `own` that is readable, and CGRUN_POLL_FAILED if poll(2) fails in a wait. The
+/// poller's `error` is then its errno. Runs no user code, except a poll function that the program has set.
 enum { CGRUN_OWN_DESCRIPTORS = 3, CGRUN_POLL_FAILED = 1 << CGRUN_OWN_DESCRIPTORS };
 unsigned cgrun_poller_poll(
     cgrun_poller *poller, cgrun_polled *polled, unsigned count, const int *own, int64_t deadline);
 
-/// Call it after a poll that found nothing. Returns a descriptor that is not open, if such a descriptor has ended more
-/// than CGRUN_MOST_FRUITLESS polls in a row, over more than CGRUN_LONGEST_STUCK nanoseconds; otherwise -1. So it does
-/// no harm to close a descriptor a moment before it is removed from its context.
+/// Finds a closed descriptor that keeps polls from waiting. Call it after each poll that found nothing. Returns the
+/// descriptor if it has ended more than CGRUN_MOST_FRUITLESS polls in a row, over more than CGRUN_LONGEST_STUCK
+/// nanoseconds; otherwise -1. So a program may close a descriptor a moment before it removes the descriptor from its
+/// context.
 int cgrun_poller_stuck_descriptor(cgrun_poller *poller);
 enum { CGRUN_MOST_FRUITLESS = 1000, CGRUN_LONGEST_STUCK = 1000000000 };
 
@@ -222,25 +223,25 @@ int cgrun_main_queue_handle(void);
 void cgrun_main_queue_drain(void);
 // The main queue. The C name differs from the symbol, because Swift's module Dispatch declares the symbol with a type.
 extern char cgrun_main_queue[] __asm__("_dispatch_main_q") __attribute__((weak));
-/// Whether a queue with this label has its words where dispatch.c reads them.
+/// Whether a queue has its label and its serial number at the offsets where dispatch.c reads them.
 bool cgrun_has_known_words(const char *queue, const char *label);
 
 /// The low half of the word in which libdispatch keeps the owner of the main queue.
 extern const uint32_t *cgrun_main_queue_state __attribute__((visibility("hidden")));
-/// Returns the id of the thread that the main queue is bound to; 0 if it is bound to none, or if the queue's symbol is
+/// Returns the id of the thread that the main queue is bound to; 0 if there is none, or if the queue's symbol is
 /// missing.
 static inline uint32_t cgrun_main_queue_owner(void)
 {
-    // The word holds the owner's thread id and two flag bits, which are not masked here. libdispatch has no public
-    // query, and a drain on any other thread ends the process.
+    // Read from the queue, because libdispatch has no public query, and a drain on any other thread ends the process.
+    // The two flag bits of the word are not masked here.
     return __atomic_load_n(cgrun_main_queue_state, __ATOMIC_RELAXED);
 }
 
-/// The word in which libdispatch keeps the last block of the main queue. It is null if the queue is empty;
-/// libdispatch's own drain tests it, too. If the queue's words are not where we expect them, this points to a word that
-/// is never null. The kernel is asked then.
+/// The word in which libdispatch keeps the last block of the main queue, null if the queue is empty. libdispatch's own
+/// drain tests it, too. If the queue's words are not where we expect them, this points to a word that is never null,
+/// and callers ask the kernel.
 extern void *const *cgrun_main_queue_last __attribute__((visibility("hidden")));
-/// Whether the main queue is known to have nothing to run.
+/// Whether the main queue is known to be empty.
 static inline bool cgrun_main_queue_is_empty(void)
 {
     return __atomic_load_n(cgrun_main_queue_last, __ATOMIC_ACQUIRE) == NULL;
@@ -250,13 +251,11 @@ extern uint32_t cgrun_main_thread_id __attribute__((visibility("hidden")));
 /// The main thread's id, in the form that cgrun_main_queue_owner() returns.
 static inline uint32_t cgrun_main_thread(void) { return cgrun_main_thread_id; }
 
-/// The result of cgrun_main_queue_owner() when this library was loaded.
 uint32_t cgrun_main_queue_owner_at_load(void);
 
-/// Whether the caller runs on the main queue, as libdispatch reports it.
 bool cgrun_is_on_main_queue(void);
 void cgrun_call_on_main_queue(void (*call)(void *context), void *context);
-/// Calls `call` on a thread of libdispatch's after a span of real time, which is never a loop's virtual time.
+/// Calls `call` after a span of real time, on a thread of libdispatch's. A loop's virtual time has no effect.
 void cgrun_call_later(int64_t nanoseconds, void (*call)(void *context), void *context);
 
 // MARK: An async main
@@ -267,38 +266,40 @@ enum {
     CGRUN_ASYNC_MAIN_NONE,
     /// The driver runs on the main thread.
     CGRUN_ASYNC_MAIN_DRIVEN,
-    /// The main thread was given to libdispatch, for good.
+    /// The main thread was given to libdispatch permanently.
     CGRUN_ASYNC_MAIN_LEFT
 };
 extern int cgrun_async_main __attribute__((visibility("hidden")));
 static inline int cgrun_async_main_state(void) { return __atomic_load_n(&cgrun_async_main, __ATOMIC_SEQ_CST); }
-/// Has `tell` called on the main thread when that thread is given to libdispatch. Returns the present state.
+/// Registers `tell`, to be called on the main thread when that thread is given to libdispatch. Returns the present
+/// state.
 int cgrun_watch_async_main(void (*tell)(void));
-/// Has `drive` called on the main thread when an async main first suspends. When `drive` returns, the thread is given
-/// to libdispatch. Returns false if Swift's runtime has no hook for this.
+/// Registers `drive`, to be called on the main thread when an async main first suspends. When `drive` returns, the
+/// thread is given to libdispatch. Returns false if Swift's runtime has no hook for this.
 bool cgrun_set_async_main_driver(void (*drive)(void));
 
 // MARK: Signals
 
-/// A listener for a signal. Call both functions below with the lock of the listeners held (SignalListener.swift).
+/// A listener for a signal. Call both functions below with the listeners' lock held (SignalListener.swift).
 typedef struct cgrun_listener cgrun_listener;
 
-/// Makes each signal of that number add 1 to the eventfd `event` from now on. Returns NULL and errno on failure.
-/// EINVAL: no program can handle this signal. EBUSY: another handler is installed, and `replacing` is false.
+/// Adds a listener: each signal of that number adds 1 to the eventfd `event` from now on. Returns NULL and errno on
+/// failure. EINVAL: no program can handle this signal. EBUSY: another handler is installed, and `replacing` is false.
 cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing);
 
-/// Frees the listener. After this call, no handler writes to its eventfd. With the last listener of a signal, the
-/// former disposition is restored, unless other code has changed the disposition meanwhile. Do not call it in a forked
-/// child.
+/// Removes and frees a listener. After this call, no handler writes to its eventfd. For the last listener of a signal,
+/// this also restores the former disposition, unless other code has changed the disposition meanwhile. Do not call it
+/// in a forked child.
 void cgrun_signal_stop(cgrun_listener *listener);
 
 // MARK: Children
 
-/// Opens a descriptor that becomes readable when the process ends. It is close-on-exec. -1 and errno on failure.
+/// Returns a descriptor that becomes readable when the process ends, close-on-exec; -1 and errno on failure.
 int cgrun_child_open(pid_t pid);
 
-/// Asks, without waiting, how a child has ended. Returns 1 and its status as waitpid(2) does, 0 if the child has not
-/// ended, -1 and errno on failure. The child is reaped only if `reaps` is true.
+/// Checks without waiting whether a child has ended. `child` is a descriptor of cgrun_child_open(). Returns 1 and the
+/// status as waitpid(2) does, 0 if the child has not ended, -1 and errno on failure. Reaps the child only if `reaps` is
+/// true.
 int cgrun_child_wait(int child, bool reaps, int *status);
 
 /// Whether the kernel discards the status of children, because SIGCHLD is ignored or SA_NOCLDWAIT is set.
@@ -306,33 +307,31 @@ bool cgrun_children_are_discarded(void);
 
 // MARK: Small things
 
-/// Keeps a callout's frame on the stack. Call it after the user's closure. Without it, the compiler makes the call of
-/// the closure a jump.
+/// Keeps a callout's frame on the stack. Call it after the user's closure. Otherwise the compiler turns the call of the
+/// closure into a jump.
 static inline void cgrun_keep_frame(void) { __asm__ volatile("" ::: "memory"); }
 
-/// Fetches a line of memory into the cache in the background.
 static inline void cgrun_prefetch(const void *address) { __builtin_prefetch(address); }
 
 /// Waits for a semaphore until a time of CLOCK_MONOTONIC in nanoseconds; INT64_MAX waits forever. Returns whether the
-/// semaphore was signalled. It is not a cancellation point, because other threads would go on to use the semaphore of a
-/// thread that was cancelled.
+/// semaphore was signalled. Not a cancellation point, because other threads would still use the semaphore of a
+/// cancelled thread.
 bool cgrun_semaphore_wait(sem_t *semaphore, int64_t until);
 
 /// Returns a new eventfd that wakes a poll; -1 and errno on failure.
 int cgrun_event_new(void);
 void cgrun_event_signal(int event);
 
-// These functions are called with the loop's lock held. So none of them is a cancellation point, at which
-// pthread_cancel() could end the thread.
+// These functions are called with the loop's lock held. So none of them is a cancellation point: pthread_cancel() must
+// not end the thread there.
 
-/// Reads an eventfd. Returns false and errno if there was nothing to read. An errno other than EAGAIN means that the
+/// Clears an eventfd. Returns false and errno if there was nothing to read. An errno other than EAGAIN means that the
 /// descriptor is not an eventfd.
 bool cgrun_event_clear(int event);
-/// Reads an eventfd; 0 if there was nothing to read.
+/// Clears an eventfd and returns its count; 0 if there was nothing to read.
 uint64_t cgrun_event_take(int event);
 /// epoll_wait(2) without waiting; negative and errno on failure.
 int cgrun_epoll_look(int epoll, struct epoll_event *events, int capacity);
-/// Whether a descriptor is readable now.
 bool cgrun_is_readable(int descriptor);
 void cgrun_close(int descriptor);
 /// Whether the process could open two more descriptors now, as a new GMainContext may.
@@ -341,36 +340,33 @@ bool cgrun_has_descriptors_left(void);
 /// A variable of the environment. NULL if it is not set, or if the program runs with more rights than its caller.
 const char *cgrun_environment(const char *name);
 
-/// These functions log to GLib's log under the domain "GRunLoop". There is one function for each level, because Swift
-/// finds the names of the levels only in some versions of GLib.
+/// Logs to GLib's log under the domain "GRunLoop". There is one function for each level, because Swift imports the
+/// names of the levels only from some versions of GLib.
 void cgrun_log_critical(const char *message);
 void cgrun_log_warning(const char *message);
 
-/// Prints the message to standard error, and aborts the process. Any thread, also with a lock held.
+/// Prints the message to standard error, and aborts the process. Threads: any, also with a lock held.
 __attribute__((noreturn)) void cgrun_end_process(const char *message);
 
-/// The function of the C interface that the calling thread is in, for messages; NULL for none. Each call of the C
-/// interface sets it twice.
+/// The function of the C interface that the calling thread is in, for messages; NULL if it is in none.
 extern __thread const char *cgrun_caller __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static inline const char *cgrun_get_caller(void) { return cgrun_caller; }
 static inline void cgrun_set_caller(const char *function) { cgrun_caller = function; }
 
-/// Whether a mode's name is that of the default mode, that of the common modes, or another one.
 typedef enum { CGRUN_MODE_OTHER, CGRUN_MODE_DEFAULT, CGRUN_MODE_COMMON } cgrun_mode_kind;
 cgrun_mode_kind cgrun_well_known_mode(const char *name);
 
-/// The path of the file that contains this code, the program or a shared library; "?" if it is not known.
+/// The path of the program or shared library that contains this code; "?" if it is not known.
 const char *cgrun_own_file(void);
 
 extern bool cgrun_forked __attribute__((visibility("hidden")));
 /// True in a child process that was forked without exec after the library was first used.
 static inline bool cgrun_has_forked(void) { return __atomic_load_n(&cgrun_forked, __ATOMIC_RELAXED); }
-/// Starts watching for fork().
+/// Starts to watch for fork(). Only the first call has an effect.
 void cgrun_watch_fork(void);
 
-// The loop of the calling thread. It is in thread-local storage that is accessed without a function call.
+// The calling thread's loop; NULL if it has none yet. Thread-local storage that is accessed without a function call.
 extern __thread void *cgrun_current_loop __attribute__((tls_model("initial-exec"), visibility("hidden")));
-/// The calling thread's loop, NULL if it has none yet.
 static inline void *cgrun_get_current_loop(void) { return cgrun_current_loop; }
 static inline void cgrun_set_current_loop(void *loop) { cgrun_current_loop = loop; }
 
@@ -405,16 +401,15 @@ static inline int64_t cgrun_now(void)
 /// poll(2) with a timeout in nanoseconds; a negative timeout waits forever.
 int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds);
 
-/// Returns a duplicate of a descriptor, for the same open file. The duplicate is close-on-exec. -1 and errno on
-/// failure.
+/// Duplicates a descriptor. The duplicate is close-on-exec. Returns -1 and errno on failure.
 int cgrun_duplicate(int descriptor);
 /// As cgrun_duplicate(), but the duplicate replaces the descriptor `onto`.
 int cgrun_duplicate_onto(int descriptor, int onto);
 
 /// Returns a new timer descriptor on CLOCK_MONOTONIC; -1 and errno on failure.
 int cgrun_timer_new(void);
-/// Arms a timer descriptor for an absolute time in nanoseconds; 0 disarms it. An expiry that was not read is forgotten.
-/// False and errno if it is not a timer descriptor.
+/// Arms a timer descriptor for an absolute time in nanoseconds; 0 disarms it. Discards an expiry that was not read.
+/// Returns false and errno if it is not a timer descriptor.
 bool cgrun_timer_arm(int timer, int64_t time);
 
 G_END_DECLS

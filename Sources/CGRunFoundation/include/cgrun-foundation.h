@@ -2,8 +2,8 @@
 // The C functions by which GRunLoopFoundation serves Foundation's run loop. They use Core Foundation, which is a part
 // of Foundation, and the dynamic linker.
 //
-// A run loop of Core Foundation's is a `void *` here, a string or an array is a `const void *`. No code here depends on
-// the layout of Core Foundation's structures.
+// Here a run loop of Core Foundation is a `void *`, and a string or an array is a `const void *`. No code here depends
+// on the layout of Core Foundation's structures.
 
 #pragma once
 
@@ -18,27 +18,26 @@ typedef struct {
     void *replacement;
 } cgrun_slot_function;
 
-/// The numbers of the relocations by which the linker of a machine puts the addresses of functions into slots.
+/// The types of the relocations by which a machine's dynamic linker puts the addresses of functions into slots.
 typedef struct {
     uint16_t machine;
     uint32_t jump_slot;
     uint32_t global_data;
 } cgrun_slot_kinds;
 
-/// The numbers for x86-64 or AArch64; NULL for another machine (`EM_…`).
+/// The relocation types of a machine (`EM_…`); NULL unless it is x86-64 or AArch64.
 const cgrun_slot_kinds *cgrun_slot_kinds_of(uint16_t machine);
 
 typedef struct {
-    /// For each function, how many slots of the object that defines the function hold the new address. NULL if nobody
-    /// asks.
+    /// For each function, how many slots of the object that defines the function hold the new address. It may be NULL.
     unsigned *in_original;
-    /// True if the slots must be set once more. There are two causes: a slot was set just now, which another thread may
-    /// be resolving, or an object is being loaded, whose slots were left alone.
+    /// True if the slots must be set once more. Either another thread may be resolving a slot that was just set, or an
+    /// object is still being loaded, so its slots were left alone.
     bool is_incomplete;
 } cgrun_slots_result;
 
-/// Puts `replacement` into each loaded object's slots that lead to one of the functions. Puts `original` back instead
-/// if `back` is true. `result` may be NULL.
+/// Sets the slots of these functions in all loaded objects to `replacement`, or to `original` if `back` is true.
+/// `result` may be NULL.
 void cgrun_slots_set(const cgrun_slot_function *functions, unsigned count, bool back, cgrun_slots_result *result);
 
 /// A number that changes whenever an object is loaded.
@@ -55,41 +54,41 @@ typedef enum {
     CGRUN_NOTICE_OBSERVER,
     /// CFRunLoopAddTimer.
     CGRUN_NOTICE_TIMER,
-    /// CFRunLoopAddSource; it may be signalled already.
+    /// CFRunLoopAddSource; the source may already be signalled.
     CGRUN_NOTICE_SOURCE,
     /// CFRunLoopAddCommonMode.
     CGRUN_NOTICE_COMMON_MODE,
     /// CFRunLoopSourceSignal. `loop` is NULL, because the source's loop is not known.
     CGRUN_NOTICE_SIGNAL,
-    /// CFRunLoopAddObserver of an observer of the order LONG_MAX, which is to be the last of all.
+    /// CFRunLoopAddObserver with an observer of order LONG_MAX, behind which our last observers must move.
     CGRUN_NOTICE_LAST_OBSERVER,
 } cgrun_notice_kind;
 
 typedef struct {
     /// Called after Core Foundation's own function, on any thread.
     void (*noticed)(void *loop, cgrun_notice_kind kind, const void *mode);
-    /// Called before a run of `seconds` that is not ours. `left` is called with the result after the run, unless that
-    /// is NULL.
+    /// Called before a run that is not ours; `seconds` is its time limit. If the result is not NULL, `left` is called
+    /// with it after the run.
     void *(*entered)(void *loop, const void *mode, double seconds);
     void (*left)(void *guest);
     /// Called in place of CFRunLoopStop and of CFRunLoopIsWaiting.
     void (*stop)(void *loop);
     bool (*is_waiting)(void *loop);
-    /// Called in place of a drain of the main queue. It calls cgrun_guest_drain() in its own way.
+    /// Called in place of a drain of the main queue. It must call cgrun_guest_drain().
     void (*drain)(void);
 } cgrun_notices;
 
 /// Finds Core Foundation's functions. Call it before all other functions here. Returns false if one of them is missing.
 /// The first call waits while another thread loads an object, so the caller must hold no lock.
 bool cgrun_notices_find(void);
-/// Begins to notice the calls. Returns false, and changes nothing, if calls by Foundation itself cannot be noticed.
-/// That is so where Foundation is linked statically. Later calls go on to use the functions of the first call.
+/// Begins to notice calls. If calls by Foundation itself cannot be noticed, for example because it is linked
+/// statically, returns false and changes nothing. Later calls ignore `notices`, and use that of the first call.
 bool cgrun_notices_begin(const cgrun_notices *notices);
 /// Stops noticing the calls: restores all slots.
 void cgrun_notices_end(void);
-/// Also notices calls by objects that were loaded since. Returns false if it must be called once more.
+/// Begins to notice the calls of objects that were loaded since. Returns false if it must be called once more.
 bool cgrun_notices_renew(void);
-/// Drains the main queue. Meanwhile Core Foundation knows that the calling thread drains it.
+/// Drains the main queue. Meanwhile Core Foundation's word for "this thread is draining the main queue" is set.
 void cgrun_guest_drain(void);
 
 // MARK: guest.c: Core Foundation's functions, also those of notices.c, whose calls from here are not noticed
@@ -100,17 +99,17 @@ enum { CGRUN_GUEST_FINISHED = 1, CGRUN_GUEST_STOPPED = 2, CGRUN_GUEST_TIMED_OUT 
 /// Makes one pass of the calling thread's loop, without waiting. Returns after a handled source.
 int32_t cgrun_guest_pass(void *loop, const void *mode);
 void cgrun_guest_wake_up(void *loop);
-/// Creates a string, which the caller releases. NULL without memory.
+/// Creates a string, which the caller releases. NULL if there is no memory.
 const void *cgrun_guest_string(const char *text);
 const void *cgrun_guest_retain(const void *object);
 void cgrun_guest_release(const void *object);
-/// The UTF-8 text of a string, which the caller frees. NULL if the object is not a string, or without memory.
+/// The UTF-8 text of a string, which the caller frees. NULL if the object is not a string, or if there is no memory.
 char *cgrun_guest_copy_text(const void *string);
 /// Calls `body` for each name in a string, an array or a set.
 void cgrun_guest_each_mode(const void *modes, void (*body)(const void *name, void *data), void *data);
 bool cgrun_guest_is_common_modes(const void *name);
 bool cgrun_guest_is_default_mode(const void *name);
-/// The mode that is run now, which the caller releases; NULL if no mode is run.
+/// The mode that the loop runs now, which the caller releases; NULL if the loop runs no mode.
 const void *cgrun_guest_copy_current_mode(void *loop);
 /// An array of all modes, which the caller releases.
 const void *cgrun_guest_copy_modes(void *loop);
@@ -120,8 +119,7 @@ bool cgrun_guest_is_common(void *loop, const void *mode);
 void cgrun_guest_stop(void *loop);
 bool cgrun_guest_is_waiting(void *loop);
 void cgrun_guest_add_common_mode(void *loop, const void *mode);
-/// Sets the calling thread's word in which Core Foundation notes that it drains the main queue. Returns the former
-/// value.
+/// Sets Core Foundation's word for "this thread is draining the main queue". Returns the former value.
 intptr_t cgrun_guest_set_draining(intptr_t value);
 
 /// Creates a repeating observer, which the caller releases. It is the first observer if `is_first` is true, else the
@@ -147,7 +145,7 @@ enum {
     CGRUN_GUEST_EXIT = 1 << 7,
 };
 
-/// The epoll that a mode of the calling thread's loop waits for. The epoll stays Core Foundation's. -1 if the mode
-/// waits for something else, -2 if no descriptor is left to find the epoll with.
+/// The epoll in which a mode of the calling thread's loop waits. Core Foundation still owns it. -1 if the mode does not
+/// wait in an epoll, -2 if no descriptor or memory is left for the search.
 int cgrun_guest_find_epoll(void *loop, const void *mode);
 bool cgrun_descriptor_is_readable(int descriptor);

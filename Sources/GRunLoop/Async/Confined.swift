@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closures that are not @Sendable. They are called and released where their actor is, and nowhere else.
+// Closures that belong to an actor, and need not be @Sendable. They are called and released only at their ``Home``.
 //
-// The compiler ensures the rest. Only code on the actor can pass such a closure. The captured objects belong
-// to the actor from then on, and cannot be sent to another thread.
+// The compiler ensures that only code on the actor can pass such a closure. The objects that it captures cannot be sent
+// to another thread afterwards.
 
-/// The place where a closure may be called and released.
+/// Where a closure of an actor may be called and released.
 enum Home: Sendable {
     case mainActor
-    /// The thread of a loop whose executor is the actor's.
+    /// The thread of this loop. The actor uses the loop's executor.
     case thread(of: GRunLoop)
-    /// The late jobs of this executor, whose loop has ended.
+    /// The late jobs of an executor whose loop has ended.
     case lateJobs(of: any SerialExecutor)
 }
 
-/// A closure that belongs to an actor, with a case for each kind of closure. As a generic value, the closure would be
-/// wrapped at each call.
+/// A closure that belongs to an actor. Each kind of closure has a case, because a generic type would wrap the closure
+/// at each call.
 package enum ConfinedClosure {
     package typealias Timer = (GRunLoop.Timer) -> Void
     package typealias Block = () -> Void
@@ -39,15 +39,14 @@ package enum ConfinedClosure {
     }
 }
 
-/// Holds a closure that belongs to an actor, and the actor itself. The actor must not be torn down while the closure is
-/// still there.
+/// Holds a closure that belongs to an actor. It also retains the actor, which must outlive the closure.
 package final class Confined: Forwarder, @unchecked Sendable {
     let home: Home
     /// Used only at the closure's home, or in the deinit of this object.
     private var content: Unmanaged<Content>?
 
     private final class Content {
-        // In this order, so that the actor is released last.
+        // The properties are released in this order: the actor last.
         let closure: ConfinedClosure
         let actor: (any Actor)?
 
@@ -69,31 +68,31 @@ package final class Confined: Forwarder, @unchecked Sendable {
 
     deinit {
         guard let content else { return }
-        // The closure is released at its home, because this thread may have the last reference. A loop that ends drops
-        // the block that was to do so, and then this deinit runs again.
+        // If the closure's home is elsewhere, a new object takes the content, and a block at that home releases it. If
+        // the home's loop ends, it drops the block, and this deinit runs again.
         if home.isHere { content.release() } else { Confined(carrying: content, to: home).letGo() }
     }
 
     func call(_ use: (ConfinedClosure) -> Void) {
         home.requireHere()
-        // Retained, because the closure may release itself.
+        // Retained, because the closure may invalidate its item, which releases the content.
         guard let content = content?.takeUnretainedValue() else { return }
         use(content.closure)
     }
 
-    /// The address of the closure's code; 0 if the closure was released. Call it at home.
+    /// The address of the closure's code; 0 if the closure was released. Read it at the closure's home.
     package var callee: UInt { content?._withUnsafeGuaranteedRef { ClosureSymbol.called(by: $0.closure.words) } ?? 0 }
 
-    /// Releases the closure where its actor is. Call it when the closure is never called again.
+    /// Releases the closure at its home. Call it without a lock, when nothing will call the closure any more.
     package func letGo() { home.letGo(of: self) }
 
-    /// Releases the closure. Call it at home.
+    /// Releases the closure now. Call it at the closure's home.
     func empty() {
         let former = content
         content = nil
         former?.release()
     }
 
-    /// Keeps the closure forever: it is never released.
+    /// Leaks the closure.
     func keep() { content = nil }
 }

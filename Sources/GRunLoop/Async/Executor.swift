@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor of a loop, to which Swift's runtime gives the jobs of actors and tasks.
+// The executor of a loop.
 
 extension GRunLoop {
     /// Runs the jobs of actors and tasks on a loop's thread.
@@ -15,35 +15,35 @@ extension GRunLoop {
     /// }
     /// ```
     ///
-    /// The actor must keep the executor alive, as here, because the runtime does not. For ``GRunLoop/executor``, it is
-    /// enough to keep the loop. To start a task on the loop, use `Task(executorPreference: loop.executor)` or
+    /// The actor must retain the executor, as in this example, because the runtime does not. For ``GRunLoop/executor``,
+    /// it is enough to retain the loop. To start a task on the loop, use `Task(executorPreference: loop.executor)` or
     /// `withTaskExecutorPreference`.
     ///
-    /// Jobs run in order, in every common mode, also in runs that are nested in a job. Jobs that are enqueued together
-    /// wake the loop once, and run in one pass as far as ``GRunLoop/timeSlice`` lasts. A loop that has an executor
-    /// always has something to wait for in its common modes. All executors of one loop are one isolation: a call from
-    /// one to another schedules nothing.
+    /// Jobs run in order, in every common mode, and also in runs that are nested in a job. Jobs that are enqueued
+    /// together wake the loop once. Each pass runs jobs until ``GRunLoop/timeSlice`` is used up. The common modes of a
+    /// loop with an executor are never finished. All executors of one loop share one isolation: a call between their
+    /// actors schedules no job.
     ///
-    /// When the loop's thread ends, it runs the jobs that are queued, and the jobs that these enqueue. A job that is
-    /// enqueued later is a **late job**. Swift's runtime has no way to refuse a job, and a job that is dropped leaves
-    /// its task suspended forever. So late jobs run on Swift's thread pool, isolated to their actors. They run in their
-    /// order, and one at a time for all executors of the loop. The first late job of a loop is logged with the loop's
-    /// name and the label. End the actors and tasks of a loop before its thread, or end the thread by
+    /// When the loop's thread ends, it runs the queued jobs, and the jobs that they enqueue. A job that is enqueued
+    /// later is a **late job**. An executor cannot refuse a job, and if it dropped the job, the task would stay
+    /// suspended forever. So late jobs run on Swift's thread pool, isolated to their actors. They run in order, and one
+    /// at a time for all executors of the loop. The first late job of a loop is logged with the names of the loop and
+    /// the executor. End the actors and tasks of a loop before its thread, or end the thread with
     /// ``Thread/stopAndWait()``. To end operations outside the loop in time, use ``GRunLoop/addEndHandler(_:)``.
     ///
-    /// Threads: any. There is no corresponding Core Foundation type; Swift's are `SerialExecutor` and `TaskExecutor`.
+    /// Threads: any. There is no corresponding Core Foundation type. Swift's protocols are `SerialExecutor` and
+    /// `TaskExecutor`.
     public final class Executor: SerialExecutor, TaskExecutor, Sendable {
-        /// A name for messages, as a rule that of the actor that uses the executor. Nil if none was given. Threads:
-        /// any.
+        /// A name for log messages, usually the name of the actor; nil if none was given. Threads: any.
         public let label: String?
 
         fileprivate let queue: JobQueue
 
-        /// Makes an executor of a loop for one actor: the same as ``GRunLoop/executor``, but with a label.
+        /// Creates an executor of a loop, which differs from ``GRunLoop/executor`` only in its label.
         ///
         /// - Parameters:
-        ///   - loop: the loop on whose thread the jobs are to run. If this thread has ended, all jobs are late jobs.
-        ///   - label: a name for messages.
+        ///   - loop: the loop whose thread runs the jobs. If this thread has ended, all jobs are late jobs.
+        ///   - label: a name for log messages.
         ///
         /// Threads: any.
         public init(_ loop: GRunLoop, label: String? = nil) {
@@ -56,15 +56,15 @@ extension GRunLoop {
             self.queue = queue
         }
 
-        /// Called by Swift's runtime to enqueue a job of an actor. After the end of the loop's thread the job is a late
+        /// Enqueues a job of an actor; Swift's runtime calls this. If the loop's thread has ended, the job is a late
         /// job. Threads: any.
         public func enqueue(_ job: consuming ExecutorJob) {
             queue.append(UnownedJob(job), .actor, for: self)
         }
 
-        /// Called by Swift's runtime to enqueue a job of a task that prefers the executor. The job is isolated to
-        /// nothing: if it began as an actor's job, the runtime would enqueue it a second time. After the end of the
-        /// loop's thread it is a late job.
+        /// Enqueues a job of a task that prefers the executor; Swift's runtime calls this. The job is not isolated: if
+        /// it started as an actor's job, the runtime would enqueue it a second time. After the end of the loop's
+        /// thread, it is a late job.
         ///
         /// Threads: any.
         @_implements(TaskExecutor,enqueue(_:))
@@ -72,43 +72,46 @@ extension GRunLoop {
             queue.append(UnownedJob(job), .task, for: self)
         }
 
-        /// The loop, if the calling thread is the loop's own; otherwise nil.
+        /// The loop, if it belongs to the calling thread; otherwise nil.
         var loopOfThisThread: GRunLoop? { queue.loopOfThisThread }
 
-        /// Whether the calling thread is running a job of the executor after the end of the loop's thread.
+        /// Whether the calling thread is running a late job of the loop.
         var isRunningLateJob: Bool { queue.isLate.load(ordering: .relaxed) && queue.isOnLoop }
 
         // MARK: Checks of the isolation
 
-        /// Whether the calling thread is the loop's own, in a job or not. After the end of the loop's thread it returns
-        /// true in late jobs only. Never nil. Threads: any.
+        /// Returns whether the loop is the calling thread's current loop, in a job or not. After the end of the loop's
+        /// thread, returns true only in late jobs. Never returns nil. Threads: any.
         public func isIsolatingCurrentContext() -> Bool? {
             queue.isOnLoop
         }
 
-        /// Stops the process with a message if ``isIsolatingCurrentContext()`` returns false. Threads: any.
+        /// Ends the process with a message if ``isIsolatingCurrentContext()`` returns false. Threads: any.
         public func checkIsolated() {
             guard !queue.isOnLoop else { return }
             let name = label.map { " " + quoted($0) } ?? ""
-            Log.fatal("Executor\(name)", "this is not the thread of \(queue.loopName)")
+            Log.fatal(
+                "Executor\(name)",
+                "the code needs the thread of \(queue.loopName), but runs on another thread. Call the actor with await")
         }
 
-        /// Whether both executors are of the same loop: all executors of a loop are one isolation. Threads: any.
+        /// Returns whether both executors belong to the same loop. All executors of a loop share one isolation.
+        /// Threads: any.
         public func isSameExclusiveExecutionContext(other: Executor) -> Bool {
             queue === other.queue
         }
 
-        /// Returns the value for an actor's `unownedExecutor`. It does not keep the executor alive: the actor must.
-        /// Threads: any.
+        /// Returns the value for an actor's `unownedExecutor`. The value does not retain the executor, so the actor
+        /// must. Threads: any.
         public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
             UnownedSerialExecutor(complexEquality: self)
         }
     }
 
-    /// The executor of the loop, for actors and tasks that are to live on the loop's thread. It is always the same one,
-    /// and lives as long as the loop.
+    /// The executor of the loop, for actors and tasks that live on the loop's thread. Every access returns the same
+    /// object, which lives as long as the loop.
     ///
-    /// The first access adds a source to the common modes, which are never finished from then on.
+    /// The first access adds a source to the common modes. From then on these modes are never finished.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
     public var executor: Executor {
@@ -123,7 +126,7 @@ extension GRunLoop {
         }
         if let made {
             add(made, forMode: .common)
-            // Another thread enqueued a job before the source was in the loop, so it could not wake the loop.
+            // Another thread has enqueued a job before the source was in the loop, and could not wake the loop.
             if made.isSignalled { wakeUpEveryRun() }
         }
         return executor
@@ -131,14 +134,14 @@ extension GRunLoop {
 
     private var executorLocked: Executor? { sharedExecutor.map { unsafeDowncast($0, to: Executor.self) } }
 
-    /// The queue of the loop's executor, if it has one. Threads: any.
+    /// The queue of the loop's executor; nil if there is none yet. Threads: any.
     var jobQueue: JobQueue? { lock.withLock { executorLocked }?.queue }
 
-    /// Runs the jobs that are left, and lets later jobs be late jobs. Called on the ending thread, as its last act for
-    /// the loop.
+    /// Runs the remaining jobs, and makes all later jobs late jobs. This is the last step of the loop's end, on the
+    /// ending thread.
     func handOverJobs() {
         jobQueue?.runRemaining()
-        // Another thread, or a cancel closure, may have asked for the executor after the loop was marked dead.
+        // Another thread or a cancel closure may have made the executor after the loop was marked dead.
         let queue = lock.withLock {
             areJobsLate = true
             return executorLocked?.queue

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the home of a closure's actor, from what Swift's runtime and libdispatch know, and checks it.
+// Finds the home of a closure's actor, checks calls, and releases closures at home.
 
 import CGRun
 
 extension Home {
-    /// The home of an actor on which the caller runs.
+    /// Finds the home of an actor. The caller must run on this actor.
     init(of actor: any Actor) {
         let executor = actor.unownedExecutor.asSerialExecutor()
         if let loop = (executor as? GRunLoop.Executor)?.loopOfThisThread {
@@ -12,48 +12,48 @@ extension Home {
         } else if let executor = executor as? GRunLoop.Executor, executor.isRunningLateJob {
             self = .lateJobs(of: executor)
         } else if let executor, executor === MainActor.sharedUnownedExecutor.asSerialExecutor(),
-            // An actor that returns several executors in turn may have been called on another one.
+            // An actor's `unownedExecutor` can change, so the caller may run on another executor.
             cgrun_is_main_thread() || MainQueue.isGivenAway
         {
             // Checked here, because the runtime's own check ends a release build without a message.
             if !MainQueue.isCurrent {
                 Log.fatal(
-                    "libdispatch runs the main queue on another thread, so an item or a delayed call with a closure of "
-                        + "the main actor cannot be made here. Make it in a block of the main queue")
+                    "libdispatch runs the main queue on another thread, so no item or delayed call with a main-actor "
+                        + "closure can be made here. Run this code in a block of the main queue")
             }
             self = .mainActor
         } else {
             Log.fatal(
-                "the closure of an item or a delayed call belongs to an actor that lives on no run loop, so no loop "
-                    + "may call the closure. Give the actor a GRunLoop.Executor, or give the item a @Sendable closure")
+                "an item or a delayed call has a closure of an actor that runs on no run loop. Give the actor a "
+                    + "GRunLoop.Executor, or pass a @Sendable closure")
         }
     }
 
-    /// Whether items with a closure of this home may be added to the loop. In virtual time, another loop may stand in
-    /// for the home's loop, but only on the same thread.
+    /// Whether items with a closure of this home may be added to the loop. A loop of virtual time may stand in for the
+    /// home's loop, but only on the same thread.
     func admits(_ loop: GRunLoop) -> Bool {
         switch self {
         case .mainActor: loop.isMain || loop.virtualTime != nil && loop.isCurrent && MainQueue.isCurrent
         case .thread(let home): loop === home || loop.virtualTime != nil && loop.isCurrent && home.isOfThisThread
-        // Only to a loop that has ended, which takes no item and logs nothing.
+        // Only to a loop that has ended, because such a loop ignores every item.
         case .lateJobs: loop.isDead
         }
     }
 
-    /// Ends the process if the item may not be added to the loop. It may be called with a lock held.
+    /// Ends the process if the item may not be added to the loop. The caller may hold a lock.
     func require(_ loop: GRunLoop, for item: StaticString) {
         guard !admits(loop) else { return }
         Log.fatal(
-            "the closure of this \(item) belongs to an actor that does not live on the run loop to which it is added. "
-                + "Add it to the actor's own loop, or make it with a @Sendable closure")
+            "the closure of this \(item) belongs to an actor that does not run on this run loop. Add the item to the "
+                + "actor's run loop, or pass a @Sendable closure")
     }
 
     /// Ends the process if the closure may not be called here.
     func requireHere() {
         guard mayCall else {
             Log.fatal(
-                "a closure that belongs to an actor was called where that actor is not: fire() the timer on its "
-                    + "loop's thread, add the queue to its own loop only, or use a @Sendable closure")
+                "a closure of an actor was called on a thread where the actor does not run. Call fire() on the thread "
+                    + "of the timer's loop, add an idle queue only to the actor's loop, or pass a @Sendable closure")
         }
         // If libdispatch runs the main queue on another thread, the main loop's thread is not the main actor's.
         if case .mainActor = self { MainActor.preconditionIsolated() }
@@ -61,8 +61,7 @@ extension Home {
 
     private var mayCall: Bool {
         switch self {
-        // The main loop is on the main actor. A loop of virtual time is on it if the test is. libdispatch is asked only
-        // for a loop of virtual time.
+        // The main loop is the usual case, and needs no call of libdispatch.
         case .mainActor:
             guard let loop = ThreadLoops.currentIfAny else { return false }
             return loop.isMain || loop.virtualTime != nil && MainQueue.isCurrent
@@ -71,14 +70,14 @@ extension Home {
         }
     }
 
-    /// The place where a closure is released. Releasing it may run the deinit of an object that only the closure keeps
-    /// alive, and such a deinit is code of the actor.
+    /// Where to release a closure. The release may run deinits of captured objects, and those deinits are code of the
+    /// actor.
     private enum Place {
         case here
         case thread(of: GRunLoop)
-        /// The main queue, which libdispatch runs on threads of its own.
+        /// The main queue, which libdispatch runs on its own threads.
         case mainQueue
-        /// No thread can ever be at home again, so the closure is never released.
+        /// The closure's home no longer exists, so the closure is leaked.
         case nowhere
     }
 
@@ -98,7 +97,7 @@ extension Home {
     /// Whether the closure may be released here.
     var isHere: Bool { if case .here = place { true } else { false } }
 
-    /// Releases the closure where its actor is. Call it without a lock.
+    /// Releases the closure at its home. Call it without a lock.
     func letGo(of confined: Confined) {
         switch place {
         case .here: confined.empty()
@@ -107,7 +106,7 @@ extension Home {
             let context = Unmanaged.passRetained(confined).toOpaque()
             cgrun_call_on_main_queue(
                 { $0.map { Unmanaged<Confined>.fromOpaque($0).takeRetainedValue().letGo() } }, context)
-        // The closure is leaked. If `confined` still held it, its deinit would come back here forever.
+        // Leaks the closure. Otherwise the deinit of `confined` would call this function again, endlessly.
         case .nowhere: confined.keep()
         }
     }
@@ -118,8 +117,8 @@ extension Confined {
         self.init(closure, of: actor, at: Home(of: actor))
     }
 
-    // The closures of the main actor. The casts remove the actor from their types, which changes nothing else of a
-    // closure. ``Home`` checks the actor when the closure is called, as `MainActor.assumeIsolated` would.
+    // Closures of the main actor. The casts only remove `@MainActor` from the type. ``Home`` checks the actor at each
+    // call, as `MainActor.assumeIsolated` would.
 
     convenience init(onMainActor timer: @escaping @MainActor (GRunLoop.Timer) -> Void) {
         self.init(.timer(unsafeBitCast(timer, to: ConfinedClosure.Timer.self)), of: nil, at: .mainActor)

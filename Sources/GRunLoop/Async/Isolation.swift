@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An actor that shows the compiler that code runs on a loop's thread.
+// An actor whose isolated code runs on a loop's thread.
 
 extension GRunLoop {
-    /// An actor without state that lives on a loop: code that is isolated to it runs on the loop's thread. By this
-    /// actor a plain class, which is neither Sendable nor an actor, can belong to the thread:
+    /// An actor without state whose isolated code runs on a loop's thread. Use it to bind objects of a plain class,
+    /// which is neither Sendable nor an actor, to the thread:
     ///
     /// ```swift
     /// final class Meter {
@@ -20,9 +20,9 @@ extension GRunLoop {
     /// let worker = try GRunLoop.Thread(name: "meter") { here in Meter().start(isolation: here) }
     /// ```
     ///
-    /// On a thread that is not a ``Thread``, `GRunLoop.current.isolation.assumeIsolated { here in ... }` does the same.
+    /// On any other thread, `GRunLoop.current.isolation.assumeIsolated { here in ... }` does the same.
     ///
-    /// Threads: any; its isolated code runs on the loop's. There is no corresponding Core Foundation type.
+    /// Threads: any; isolated code runs on the loop's thread. There is no corresponding Core Foundation type.
     public actor Isolation {
         /// The loop on whose thread the actor lives. Threads: any.
         public nonisolated let loop: GRunLoop
@@ -37,8 +37,8 @@ extension GRunLoop {
         }
     }
 
-    /// A new actor on the loop's thread; each access makes another one. If the loop has no ``executor`` yet, the access
-    /// makes it. From then on, the loop has something to wait for in its common modes.
+    /// A new actor whose isolated code runs on the loop's thread; each access makes another one. If the loop has no
+    /// ``executor`` yet, the access makes it. The common modes are never finished from then on.
     ///
     /// Threads: any.
     public var isolation: Isolation { Isolation(of: self) }

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asynchronous sequence of what an item of a loop reports.
+// The asynchronous sequence of an item's events.
 
 extension GRunLoop {
-    /// The asynchronous sequence of what an item of a loop reports, for `for await`: ``Ticks``, ``Readiness``,
-    /// ``Activities``, ``Signals``, and a port's ``Port/Messages``.
+    /// The asynchronous sequence of an item's events, for `for await`: ``Ticks``, ``Readiness``, ``Activities``,
+    /// ``Signals``, and a port's ``Port/Messages``.
     ///
-    /// Each iterator has an item of its own, except that the item of messages is the port. Everything that comes while
-    /// the task or the loop is busy becomes one element. Messages wait in their port instead, and each message is one
-    /// element. Cancelling the task or releasing the iterator removes the item from the loop immediately. The sequence
-    /// also ends with the loop's thread.
+    /// Each iterator makes its own item, but an iterator of messages uses the port itself. All events that come while
+    /// the task or the loop is busy become one element. Messages instead wait in their port, and each message is one
+    /// element. Cancelling the task or releasing the iterator removes the item from the loop immediately. The end of
+    /// the loop's thread also ends the sequence.
     public struct ItemSequence<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
         let start: @Sendable () -> Iterator
 
-        /// Makes an iterator and its item, which is removed from the loop when the iterator is released. Threads: any.
+        /// Makes an iterator and its item. Threads: any.
         public func makeAsyncIterator() -> Iterator { start() }
 
-        /// The iterator of what an item reports, which keeps the item alive.
+        /// An iterator over the events of an item, which keeps the item alive.
         ///
-        /// Only one task at a time may use an iterator: two tasks that await one iterator stop the program, with a
-        /// message. Releasing the iterator removes its item from the loop.
+        /// Releasing the iterator removes its item from the loop. Only one task at a time may use an iterator. If two
+        /// tasks await one iterator, the process ends with a message.
         public struct Iterator: AsyncIteratorProtocol {
             private let reader: Reader<Element>
             private let ask: (@Sendable () throws(Failure) -> Void)?
 
-            /// - Parameter ask: a closure that is called each time that a task awaits an element.
+            /// - Parameter ask: called each time a task awaits an element.
             init(_ mailbox: Mailbox<Element>, asking ask: (@Sendable () throws(Failure) -> Void)? = nil) {
                 reader = Reader(mailbox)
                 self.ask = ask
@@ -31,16 +31,16 @@ extension GRunLoop {
 
             /// Waits for the next element.
             ///
-            /// The task is resumed by jobs of the executor on which it awaits, and of no other executor. If an actor of
-            /// the loop awaits, or a task that prefers the loop's executor, it stays on the loop's thread. If an
-            /// element is there already, the task is not suspended.
+            /// The task resumes directly on the executor on which it awaits. So an actor of the loop stays on the
+            /// loop's thread, and so does a task that prefers the loop's executor. If an element is there already, the
+            /// task is not suspended.
             ///
-            /// - Returns: everything that has come since the last element. This is the latest date of ``Ticks``, what a
-            ///   descriptor is ready for, all that the loop has done, or which signals came and how often. For a port,
-            ///   it is the next message. Nil if there will be nothing more, because the task was cancelled or the loop
-            ///   has ended.
-            /// - Throws: ``SystemError`` if a descriptor or a signal cannot be watched. The next call tries again. For
-            ///   ``Ticks``, ``Activities`` and ``Port/Messages`` nothing is thrown.
+            /// - Returns: all events since the last element. They are one value: the latest date of ``Ticks``, the
+            ///   conditions of a descriptor, the activities of the loop, or the number of times that each signal came.
+            ///   For a port, it is the next message. Nil if no event can follow, because the task was cancelled, the
+            ///   loop has ended, or the port is invalid.
+            /// - Throws: ``SystemError`` if a descriptor or a signal cannot be watched. The next call tries again.
+            ///   ``Ticks``, ``Activities`` and ``Port/Messages`` throw nothing.
             ///
             /// Threads: any, one task at a time.
             nonisolated(nonsending) public mutating func next() async throws(Failure) -> Element? {
@@ -59,7 +59,7 @@ extension GRunLoop {
         }
     }
 
-    /// Closes a mailbox when the iterators that read it are gone.
+    /// Closes a mailbox when the last iterator that reads it is released.
     private final class Reader<Element: Sendable>: Sendable {
         let mailbox: Mailbox<Element>
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue of the jobs that Swift's runtime enqueues for a loop, and the version-0 source that runs them.
+// The jobs that Swift's runtime enqueues for a loop, and the version-0 source that runs them.
 
 import CGRun
 import Glibc
 import Synchronization
 
-/// A queue of jobs, first in, first out, to which every thread may add. The loop and its executors hold the queue. The
-/// queue holds the loop through its source, as long as the loop's thread lives. Jobs that come after the thread's end
-/// are late jobs: see `LateJobs.swift`.
+/// A first-in, first-out queue of jobs, to which any thread can add. The loop and its executors retain the queue. The
+/// queue's source retains the loop until the loop's thread ends. Jobs that come later are late jobs: see
+/// `LateJobs.swift`.
 final class JobQueue: @unchecked Sendable {
-    /// How a job is begun.
+    /// How to start a job.
     enum Kind {
-        /// The job of an actor, which is isolated to its executor.
+        /// The job of an actor. It is isolated to its executor.
         case actor
         /// The job of a task that prefers the executor, which is a ``GRunLoop/Executor``. The job is not isolated.
         case task
@@ -26,27 +26,27 @@ final class JobQueue: @unchecked Sendable {
     let lock = Lock.take()
     // Guarded by the lock.
     @exclusivity(unchecked) private var incoming: [Entry] = []
-    /// Whether the jobs will be looked at again: by the loop, whose source is signalled, or as late jobs.
+    /// Whether the loop, or the task of the late jobs, will check the queue again.
     var isScheduled = false
-    /// Whether jobs have come after the end of the loop's thread.
+    /// Whether the first late job was logged.
     var hasLateJobs = false
     /// The loop's name in messages, once its thread has ended.
     var formerLoop: String?
 
-    // Used by the loop's own thread only, and after its end by the late jobs.
+    // Used by the loop's own thread only; after its end, by the task of the late jobs.
 
-    /// The jobs being run, from `next` on. A run that is nested in a job continues with them.
+    /// The jobs to run, from index `next` on. A run that is nested in a job continues with them.
     @exclusivity(unchecked) private var batch: [Entry] = []
     private var next = 0
-    /// How many calls of ``runAll()`` and of the source are on the thread's stack.
+    /// How many calls of ``runJobs()`` and ``runAll()`` are on the thread's stack.
     private var depth = 0
 
     /// The identity of the loop, for comparison only.
     private let loopID: ObjectIdentifier
-    /// Whether the loop's thread has ended, and no longer uses the queue. Set with the lock held, together with
+    /// True once the loop's thread has ended and no longer uses the queue. Set with the lock held, together with
     /// `formerLoop`.
     let isLate = Atomic(false)
-    /// The thread that runs late jobs just now; 0 if there is none.
+    /// The thread that is running late jobs; 0 if there is none.
     let lateThread = Atomic<pthread_t>(0)
     /// Set before another thread can see the queue.
     private var source: GRunLoop.Source?
@@ -61,29 +61,30 @@ final class JobQueue: @unchecked Sendable {
         Lock.giveBack(lock)
     }
 
-    /// Makes the source that runs the jobs. It stays in the common modes until the thread ends. Jobs may come at any
-    /// time, so there is always something to wait for.
+    /// Makes the source that runs the jobs. It stays in the common modes until the thread ends, because a job can come
+    /// at any time.
     func makeSource() -> GRunLoop.Source {
         let source = GRunLoop.Source { [unowned self] in runJobs() }
         self.source = source
         return source
     }
 
-    /// Whether the calling thread is the loop's. After the loop's end: whether it is running the late jobs.
+    /// Whether the loop is the calling thread's current one; after the loop's end, whether that thread runs its late
+    /// jobs.
     var isOnLoop: Bool {
         if isLate.load(ordering: .relaxed) { return lateThread.load(ordering: .relaxed) == pthread_self() }
         return ThreadLoops.peek.map { ObjectIdentifier($0) == loopID } ?? false
     }
 
-    /// The queue whose job the calling thread is running, so that the current task lives on its loop; nil if there is
-    /// none.
+    /// The queue whose job the calling thread is running; nil if it is running none. The current task lives on the
+    /// queue's loop.
     static var current: JobQueue? {
         guard let queue = ThreadLoops.peek?.jobQueue, queue.depth > 0 else { return nil }
         return queue
     }
 
-    /// The loop, if the calling thread is the loop's own; otherwise nil. In virtual time, another loop may be the
-    /// current one of this thread. After the loop's end it is nil, because another loop may have the same address.
+    /// The loop, if it belongs to the calling thread; otherwise nil. The loop may be hidden by virtual time. After the
+    /// loop's end it is nil, because another loop may have the same address.
     var loopOfThisThread: GRunLoop? {
         guard !isLate.load(ordering: .relaxed) else { return nil }
         var found = ThreadLoops.peek
@@ -91,12 +92,11 @@ final class JobQueue: @unchecked Sendable {
         return found
     }
 
-    /// The loop's name in messages.
     var loopName: String { lock.withLock { formerLoop } ?? "the run loop \(hexAddress(loopID))" }
 
-    /// Adds a job. Any thread. A burst of jobs wakes the loop once.
+    /// Adds a job. A burst of jobs wakes the loop once. Threads: any.
     func append(_ job: UnownedJob, _ kind: Kind, for executor: any SerialExecutor) {
-        // A forked child has no thread that could run the job, and an executor cannot refuse one.
+        // A forked child has no thread that could run the job, so the job is dropped.
         guard !Fork.refuses("Executor.enqueue") else { return }
         lock.lock()
         incoming.append(Entry(job: job, kind: kind, executor: executor))
@@ -109,13 +109,13 @@ final class JobQueue: @unchecked Sendable {
     }
 
     private func wake() {
-        // The thread may end meanwhile. Then it runs the remaining jobs itself, and the source has no loop any more.
+        // If the thread ends meanwhile, the source is in no loop, and the thread runs the remaining jobs itself.
         source?.signalAnsweringLoop()?.wakeUpEveryRun()
     }
 
     // MARK: On the loop's thread
 
-    /// Runs the jobs that are queued now. Jobs that they enqueue wait for the next pass.
+    /// Runs the queued jobs until the time slice is used up. New jobs wait for the next pass.
     private func runJobs() {
         dropDone()
         var quota = lock.withLock {
@@ -131,8 +131,8 @@ final class JobQueue: @unchecked Sendable {
         depth -= 1
         let hasMore = lock.withLock { () -> Bool in
             isScheduled = hasJobsLocked
-            // The source may still be signalled for a nested run that did not come. The signal is cleared under the
-            // lock, so that no new job's signal is lost.
+            // A signal for a nested run may still be set. It is cleared under the lock, so that no signal of a new job
+            // is lost.
             if !isScheduled { source?.clearSignal() }
             return isScheduled
         }
@@ -140,8 +140,8 @@ final class JobQueue: @unchecked Sendable {
         dropDone()
     }
 
-    /// Drops the jobs that were run. Call it without the lock: an executor that is released here may be a mailbox with
-    /// an element of the program's.
+    /// Drops the jobs that have run. Call it without the lock: it releases executors, and a mailbox among them may hold
+    /// objects of the program.
     private func dropDone() {
         guard next == batch.count else { return }
         batch.removeAll(keepingCapacity: batch.capacity <= 1024)
@@ -151,22 +151,22 @@ final class JobQueue: @unchecked Sendable {
     var hasJobsLocked: Bool { next < batch.count || !incoming.isEmpty }
     var firstLocked: Entry? { next < batch.count ? batch[next] : incoming.first }
 
-    /// Takes the incoming jobs if the batch is empty. Returns how many jobs are in the batch. Call it with the lock
-    /// held, after ``dropDone()``.
+    /// Moves the incoming jobs to the batch if the batch is empty. Returns how many jobs of the batch are left. Call it
+    /// with the lock held, after ``dropDone()``.
     private func refillLocked() -> Int {
         if batch.isEmpty { swap(&batch, &incoming) }
         return batch.count - next
     }
 
-    /// Runs the jobs that are queued now, whatever time they take. Returns false if there were none; then the next
-    /// ``append(_:_:for:)`` wakes the loop or starts the late jobs.
+    /// Runs the queued jobs without a time limit. Returns false if there were none. Then the next ``append(_:_:for:)``
+    /// wakes the loop or starts the late jobs.
     func runAll() -> Bool {
         dropDone()
         let hasJobs = lock.withLock {
             isScheduled = refillLocked() > 0
             return isScheduled
         }
-        // Without jobs, nothing else is touched: another thread may be running new late jobs already.
+        // Without jobs, this thread must not touch the queue: another thread may already run new late jobs.
         guard hasJobs else { return false }
         depth += 1
         while let entry = take() { callOutToJob(entry.job, entry.kind, of: entry.executor) }
@@ -178,13 +178,13 @@ final class JobQueue: @unchecked Sendable {
         guard next < batch.count else { return nil }
         let entry = batch[next]
         next += 1
-        // The job may nest a run, which finds the rest only if the source is signalled.
+        // If the job starts a nested run, that run finds the other jobs only if the source is signalled.
         if next < batch.count { source?.signal() }
         return entry
     }
 }
 
-/// Runs a job. Debuggers and profilers know the function by its name: see the head of Pass.swift.
+/// Runs a job. Debuggers and profilers show this function by its name: see the head of Pass.swift.
 @inline(never) func callOutToJob(_ job: UnownedJob, _ kind: JobQueue.Kind, of executor: any SerialExecutor) {
     switch kind {
     case .actor: job.runSynchronously(on: executor.asUnownedSerialExecutor())

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The connection from an item of a loop to the task that awaits it: a place for one element, and for one waiting task.
+// Passes elements from an item of a loop to a waiting task.
 
-/// Delivers elements from an item of a loop to one waiting task. It keeps one element at most, so a slow task costs no
-/// memory. A new element is merged with an element that was not taken yet.
+/// Delivers elements from an item of a loop to one waiting task. It merges a new element with an element that the task
+/// has not taken yet. So a slow task costs no memory.
 ///
-/// A mailbox is an actor and its own executor. The job of a waiting task is kept here, and the sender of an element
-/// runs this job immediately. The job only takes the element; then the task goes on where it came from. A continuation
-/// would resume the task on a thread of Swift's runtime, from where the task would have to hop to the loop's thread.
+/// A mailbox is an actor and its own executor, so it can keep the job of the waiting task. The thread that sends an
+/// element runs this job immediately. The job only takes the element, and then the task continues on its own executor.
+/// A continuation would resume the task on Swift's thread pool, and the task would have to switch to the loop's thread.
 ///
-/// The loop's item and the mailbox hold each other until ``close(_:)``. If the item is a delayed perform, the
-/// mailbox holds only its name.
+/// The item and the mailbox retain each other until ``close(_:)``. If the item is a delayed perform, the mailbox keeps
+/// only its name.
 package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     private enum Watched {
         case item(any Invalidatable)
@@ -29,7 +29,7 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     private nonisolated(unsafe) var watched: Watched?
     private nonisolated(unsafe) var end: End?
 
-    /// - Parameter merge: makes one element from an older and a newer one.
+    /// - Parameter merge: merges an older and a newer element into one.
     package init(of loop: GRunLoop, merge: @escaping @Sendable (Element, Element) -> Element) {
         self.loop = loop
         self.merge = merge
@@ -39,16 +39,16 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         Lock.giveBack(lock)
     }
 
-    /// Why no more elements come; nil while some may.
+    /// Why no more elements will come; nil while the mailbox is open.
     package nonisolated var reason: End? { lock.withLock { end } }
 
-    /// The error for a task that waits for a single element, when this element does not come.
+    /// The error for a task that waits for a single element, if the mailbox closes without one.
     nonisolated var failure: any Error {
         reason == .loopEnded ? GRunLoop.LoopEndedError() : CancellationError()
     }
 
-    /// Connects the mailbox to an item. Call it before the first ``next(isolation:)``; an element may have come
-    /// already. The end of the loop closes the mailbox, and closing the mailbox invalidates `item`.
+    /// Connects the mailbox to an item. Call it before the first ``next(isolation:)``. The item may already have sent
+    /// elements. The end of the loop closes the mailbox, and closing the mailbox invalidates `item`.
     package nonisolated func open(for item: any Invalidatable) { open(.item(item)) }
 
     /// Connects the mailbox to a delayed perform. Closing the mailbox cancels the perform.
@@ -56,18 +56,18 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
 
     private nonisolated func open(_ watched: Watched) {
         guard !Fork.refuses("makeAsyncIterator") else { return lock.withLock { end = .loopEnded } }
-        // The mailbox joins the waiters first, because closing it removes it from them.
+        // Joins the waiters first, because closing the mailbox must remove it from the waiters.
         let isAwaited = loop.lock.withLock { loop.waiters.add(self) }
         let isOpen = lock.withLock { () -> Bool in
             guard end == nil else { return false }
             self.watched = watched
             return true
         }
-        // Another thread has closed the mailbox already, and did not know the item.
+        // Another thread closed the mailbox before it knew the item, so the item is removed here.
         if !isOpen { letGo(of: watched) } else if !isAwaited { close(.loopEnded) }
     }
 
-    /// Delivers an element. Called from the item's closure.
+    /// Delivers an element. Called by the item's closure.
     package nonisolated func send(_ element: Element) {
         let waiting = lock.withLock { () -> SuspendedJob? in
             guard end == nil else { return nil }
@@ -77,13 +77,13 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         waiting?.run(on: self)
     }
 
-    /// Returns the next element; nil if there will be none. Cancelling the task closes the mailbox immediately. The
-    /// task is not suspended if an element is there.
+    /// Returns the next element; nil if the mailbox is closed. If an element is there already, the task is not
+    /// suspended. Cancelling the task closes the mailbox immediately.
     package func next(isolation: isolated (any Actor)?) async -> Element? {
         if Fork.isChild { return nil }
         if !Task.isCancelled, isDecided { return takePending() }
         return await withTaskCancellationHandler {
-            // Captured, so that the closure stays on the caller's executor.
+            // This capture keeps the closure on the caller's executor.
             _ = isolation
             return await receive()
         } onCancel: {
@@ -91,7 +91,7 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         }
     }
 
-    /// Takes the element. It is a job of the mailbox, which runs once there is an element or an end.
+    /// A job of the mailbox, which runs once there is an element or the mailbox is closed.
     private func receive() -> Element? { takePending() }
 
     private nonisolated var isDecided: Bool { lock.withLock { isDecidedLocked } }
@@ -109,7 +109,8 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
             if isDecidedLocked { return false }
             guard reader == nil else {
                 Log.fatal(
-                    "two tasks await the next element of one iterator; give each its own, by makeAsyncIterator()")
+                    "two tasks await the next element of one iterator; make an iterator for each task with "
+                        + "makeAsyncIterator()")
             }
             reader = job
             return true
@@ -119,10 +120,11 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
 
     // MARK: The end
 
-    /// Ends the mailbox, removes the item from the loop, and resumes the waiting task. The first reason counts.
+    /// Closes the mailbox: removes the item from the loop, and resumes the waiting task. Only the first call has an
+    /// effect.
     package nonisolated func close(_ reason: End) {
         guard !Fork.isChild else { return }
-        // The element is released after the lock, too, because it may hold objects of the program.
+        // The element, too, is released after unlocking, because its deinit may be user code.
         let (waiting, watched, element) = lock.withLock { () -> (SuspendedJob?, Watched?, Element?) in
             guard end == nil else { return (nil, nil, nil) }
             end = reason
@@ -133,7 +135,6 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         if reason == .cancelled { waiting?.enqueue(for: self) } else { waiting?.run(on: self) }
     }
 
-    /// Removes the item from the loop, and the mailbox from the loop's waiters.
     private nonisolated func letGo(of watched: Watched) {
         switch watched {
         case .item(let item): item.invalidate()

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a closure on a loop's thread, and awaits its value.
+// Runs a closure on a loop's thread.
 
 extension GRunLoop {
-    /// Runs the closure on the loop's thread and awaits its value, as `MainActor.run` does on the main one.
+    /// Runs the closure on the loop's thread and awaits its value, as `MainActor.run` does on the main thread.
     ///
     /// The closure is part of the task: it sees the task's priority and task-local values, and whether the task is
     /// cancelled.
     ///
-    /// The closure runs in the common modes, after the jobs that were enqueued before. Cancelling the task does not
-    /// cancel the closure: it runs, and can check whether the task is cancelled. If the loop's thread has ended, the
-    /// closure runs as a late job on Swift's thread pool, which is logged: see ``Executor``.
-    /// ``performAndWait(inModes:_:)`` throws in this case.
+    /// The closure runs in the common modes, after the jobs that were enqueued before it. Cancelling the task does not
+    /// cancel the closure. If the loop's thread has ended, the closure runs as a late job on Swift's thread pool, which
+    /// is logged: see ``Executor``. In this case ``performAndWait(inModes:_:)`` would throw.
     ///
-    /// The task goes from the caller's executor to the loop's and back. No other thread takes part.
+    /// The task switches to the loop's executor and back. No other thread takes part.
     ///
     /// - Returns: what the closure returns.
     /// - Throws: what the closure throws.
@@ -24,7 +23,7 @@ extension GRunLoop {
         try await Visitor(executor: executor).call(body)
     }
 
-    /// An actor that lives on the loop for the time of one call.
+    /// An actor on the loop, made for one call.
     private actor Visitor {
         private nonisolated let executor: Executor
         nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Suspends and resumes a task without a visit to Swift's thread pool.
+// Suspends a task, and resumes it without Swift's thread pool.
 
 /// The job of a suspended task, and the loop on which the task lives.
 struct SuspendedJob {
     private let job: UnownedJob
     private let home: JobQueue?
 
-    /// Call it on the thread on which the task is suspended.
+    /// Call it on the thread that suspends the task: it stores that thread's loop.
     init(_ job: UnownedJob) {
         self.job = job
         home = JobQueue.current
     }
 
-    /// Runs the job on the calling thread. The job takes what it has waited for, and the task goes on where it lives.
+    /// Runs the job on the calling thread. The job only takes the awaited value. Then the task continues on its own
+    /// executor.
     func run(on executor: any SerialExecutor) { job.runSynchronously(on: executor.asUnownedSerialExecutor()) }
 
-    /// Runs the job on the thread of the task's loop; on the thread pool if the task lives on no loop. It is for the
-    /// thread that cancels the task. This thread must not run the job, because the runtime has locked the task's list
-    /// of handlers.
+    /// Enqueues the job on the task's loop, or on the thread pool if the task lives on no loop. A cancellation handler
+    /// calls this. It must not run the job itself, because the runtime has locked the task's list of handlers.
     func enqueue(for executor: any SerialExecutor) {
         if let home {
             home.append(job, .actor, for: executor)
@@ -27,10 +27,10 @@ struct SuspendedJob {
     }
 }
 
-/// Suspends one task until ``resume(_:isCancelled:)``, as a continuation does. A continuation resumes an actor's task
-/// on the thread pool first; from there the task comes back too late if its loop ends meanwhile.
+/// Suspends one task until ``resume(_:isCancelled:)``. A continuation would first resume an actor's task on the thread
+/// pool. If the task's loop ended meanwhile, the task would come back too late.
 ///
-/// A suspension is an actor and its own executor, as a ``Mailbox`` is: it keeps the job of the suspended task.
+/// Like a ``Mailbox``, a suspension is an actor and its own executor, so it can keep the job of the suspended task.
 actor Suspension<Value: Sendable>: SerialExecutor {
     private nonisolated let lock = Lock.take()
     // Guarded by the lock.
@@ -43,12 +43,14 @@ actor Suspension<Value: Sendable>: SerialExecutor {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { asUnownedSerialExecutor() }
 
-    /// The value, if the task has been resumed already.
+    /// The value; nil until ``resume(_:isCancelled:)`` was called.
     nonisolated var known: Value? { lock.withLock { result } }
 
     /// Waits for the value. Call it once.
     func value() -> Value {
-        guard let result = known else { Log.fatal("a task was resumed, and nobody has given it a value") }
+        guard let result = known else {
+            Log.fatal("a task was resumed without a result. This is a bug in GRunLoop; please report it")
+        }
         return result
     }
 
@@ -61,10 +63,10 @@ actor Suspension<Value: Sendable>: SerialExecutor {
         if isReady { job.run(on: self) }
     }
 
-    /// Gives the task its value, and resumes it. Call it once; the call may come before the task waits. Any thread,
-    /// without a lock.
+    /// Gives the task its value, and resumes the task. Call it once, without a lock. The task may not be waiting yet.
+    /// Threads: any.
     ///
-    /// - Parameter isCancelled: whether a cancellation handler calls it.
+    /// - Parameter isCancelled: whether the caller is a cancellation handler.
     nonisolated func resume(_ value: Value, isCancelled: Bool = false) {
         let job = lock.withLock {
             result = value

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks that wait in one mode, or in the common modes: a ring, ordered by a loop-wide sequence number.
+// The blocks that wait in one mode, or in the common modes.
 
 import CGRun
 
@@ -14,14 +14,15 @@ final class BlockToken {
     }
 }
 
-/// The blocks of one mode, or of the common modes. Guarded by the loop's lock. A queue is a plain pointer, so that a
-/// pass counts no references; its maker must call ``deallocate()``.
+/// The waiting blocks of one mode, or of the common modes: a ring, in the order of sequence numbers, which the whole
+/// loop shares. Guarded by the loop's lock. A queue is a plain pointer, so that a pass need not retain it. Its maker
+/// must call ``deallocate()``.
 struct BlockQueue {
     struct Entry {
         let sequence: UInt64
         /// The body of a block for this queue alone; nil once the block was taken.
         fileprivate(set) var body: (@Sendable () -> Void)?
-        /// The token of a block for several modes, which knows whether the block was taken.
+        /// The token of a block for several modes; nil in a block for this queue alone.
         let token: BlockToken?
 
         init(sequence: UInt64, body: consuming @escaping @Sendable () -> Void) {
@@ -50,7 +51,7 @@ struct BlockQueue {
         /// The number of entries that are blocks for several modes, whether taken or not.
         var shared = 0
 
-        /// True if every entry is a block for this queue alone, and none has been taken from between others.
+        /// True if every entry is a block for this queue alone, and none has been taken.
         var isPlain: Bool { shared == 0 && live == count }
 
         mutating func forget() {
@@ -63,7 +64,7 @@ struct BlockQueue {
 
     private let state: UnsafeMutablePointer<State>
 
-    /// - Parameter capacity: how many blocks fit before the ring grows: a power of two. Tests set it.
+    /// - Parameter capacity: how many blocks fit before the ring grows; a power of two. Tests set it.
     init(capacity: Int = perturbs(CGRUN_SITE_CAPACITY) ? 1 : 8) {
         state = .allocate(capacity: 1)
         state.initialize(to: State(capacity: capacity, entries: .allocate(capacity: capacity)))
@@ -91,13 +92,12 @@ struct BlockQueue {
         get { state.pointee.count }
         nonmutating set { state.pointee.count = newValue }
     }
-    /// The number of blocks that wait here. It also falls when another queue takes a block for several modes.
+    /// The number of blocks that wait here. It decreases, too, when another queue takes a block for several modes.
     private(set) var live: Int {
         get { state.pointee.live }
         nonmutating set { state.pointee.live = newValue }
     }
 
-    /// Appends an entry that has not been taken.
     @inline(__always) func append(_ entry: consuming Entry) {
         if count == capacity { makeRoom() }
         if entry.token != nil { state.pointee.shared += 1 }
@@ -134,8 +134,8 @@ struct BlockQueue {
         return body
     }
 
-    /// Whether every entry is a block for this queue alone and is numbered `start` or later: nearly always so. False
-    /// for an empty queue.
+    /// Whether every entry is a block for this queue alone, is not taken, and is numbered `start` or later. False for
+    /// an empty queue.
     func isPlain(from start: UInt64) -> Bool {
         state.pointee.isPlain && count > 0 && entries[head].sequence >= start
     }
@@ -158,7 +158,8 @@ struct BlockQueue {
         swap(&state.pointee, &other.state.pointee)
     }
 
-    /// Appends the blocks of another queue that have not been taken. The other queue is empty afterwards.
+    /// Moves the blocks of another queue that have not been taken to the end of this queue. The other queue is empty
+    /// afterwards.
     func appendAll(of other: BlockQueue) {
         for offset in 0..<other.count {
             let entry = (other.entries + other.slot(offset)).move()
@@ -182,8 +183,8 @@ struct BlockQueue {
     private func firstOffset(from start: UInt64) -> Int? {
         var low = 0
         if count > 0, entries[head].sequence < start {
-            // Entries before `start` belong to an interrupted step of an outer run. They are still here, but hidden
-            // from this step.
+            // Entries before `start` belong to a block step of an outer run that is still under way. This step must not
+            // see them.
             var high = count
             while low < high {
                 let middle = (low + high) / 2
@@ -194,8 +195,8 @@ struct BlockQueue {
         return low < count ? low : nil
     }
 
-    /// Drops taken entries at both ends. A nested step takes blocks from behind those of an outer step, so that the
-    /// last entry may be a taken one, too.
+    /// Drops taken entries at both ends. The last entry may be taken as well, because a nested step takes the blocks
+    /// behind those of an outer step.
     private func dropTakenAtEnds() {
         while count > 0, entries[head].isTaken {
             drop(at: head)
@@ -210,8 +211,8 @@ struct BlockQueue {
         count -= 1
     }
 
-    /// Makes room for another entry. It drops taken entries first, because they would pile up behind a block that is
-    /// never taken.
+    /// Makes room for another entry. Drops all taken entries, because they would pile up behind a block that is never
+    /// taken.
     private func makeRoom() {
         let larger = live * 2 > capacity ? capacity * 2 : capacity
         let copy = UnsafeMutablePointer<Entry>.allocate(capacity: larger)
@@ -239,7 +240,6 @@ struct BlockQueue {
         head = 0
     }
 
-    /// In debug builds, checks that the counts agree with the entries.
     @inline(__always) private func checkInvariants() {
         #if DEBUG
             invariant(capacity > 0 && capacity & (capacity - 1) == 0, "the capacity of a ring is a power of two")

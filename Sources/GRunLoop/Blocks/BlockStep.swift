@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages 4, 5 and 11 for blocks: the blocks of the mode and of the common modes, in the order in which they were
-// enqueued.
+// Runs blocks in stages 4, 5 and 11 of a pass, in the order in which they were enqueued.
 
 import CGRun
 
 extension GRunLoop {
-    /// Runs the blocks that wait in the mode now. Blocks that these enqueue wait for the next block step. A nested run
-    /// does not see the blocks that this step has still to run.
+    /// Runs the blocks that wait in the mode now. Blocks that these blocks enqueue wait for the next block step. A
+    /// nested run does not see the blocks that this step has not run yet.
     @inline(__always) func runBlocksLocked(_ frame: Frame, _ mode: ModeState) {
         tell(.blocks)
         guard mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) else {
@@ -30,9 +29,9 @@ extension GRunLoop {
         endTurnLocked(frame, of: .block)
     }
 
-    /// Returns the queue to run if this step runs all blocks of one of the mode's two queues, and the other queue is
-    /// empty. Nil if the step must merge the queues. The common queue must be empty even if the mode is not common yet,
-    /// because a block of this step may make the mode common.
+    /// Returns the only queue that has blocks, if this step runs the whole queue. Nil if the step must run the blocks
+    /// one by one. Also nil if common blocks wait and the mode is not common, because a block of this step may make the
+    /// mode common.
     private func onlyQueueLocked(_ mode: ModeState, from start: UInt64) -> BlockQueue? {
         let hasCommon = commonBlocks.live > 0
         guard !hasCommon || mode.isCommon && mode.blocks.live == 0 else { return nil }
@@ -40,8 +39,8 @@ extension GRunLoop {
         return queue.isPlain(from: start) ? queue : nil
     }
 
-    /// Takes all blocks out of the queue and runs them. No other run sees them, so the lock is not needed between two
-    /// blocks.
+    /// Takes all blocks out of the queue and runs them. No other run sees these blocks, so the lock is not needed
+    /// between two of them.
     private func runAllLocked(_ queue: BlockQueue, _ frame: Frame) {
         let taken = spareBlocks ?? BlockQueue()
         spareBlocks = nil
@@ -51,13 +50,14 @@ extension GRunLoop {
         let limit = sliceLength
         lock.unlock()
         repeat {
-            // Passed inout: a copy of the body would outlive the callout, and would be released with the lock held.
+            // Passed inout, because a copy would outlive the callout, and might be released with the lock held.
             var body = taken.removeFirst()
             callOutToBlock(&body, of: self)
             guard run.scheduler.usesUpSlice(limit, after: .block) else { continue }
             lock.lock()
             if endSliceLocked(frame, after: .block), taken.live > 0 {
-                // The rest of the step waits. Puts the rest back in front of the blocks that were enqueued meanwhile.
+                // The other blocks of this step must wait. Puts them back, before the blocks that were enqueued
+                // meanwhile.
                 taken.appendAll(of: queue)
                 taken.exchange(with: queue)
             }
@@ -68,8 +68,8 @@ extension GRunLoop {
         if spareBlocks == nil, taken.isSmall { spareBlocks = taken } else { taken.deallocate() }
     }
 
-    /// Runs the blocks of both queues one by one, in the order of enqueueing. Searches both queues again before each
-    /// block, because the block before it may have changed them.
+    /// Runs the blocks of both queues one by one, in order. Searches both queues again before each block, because the
+    /// last block may have changed them.
     private func runMergedLocked(_ frame: Frame, _ mode: ModeState, from start: UInt64, before end: UInt64) {
         var next = start
         while let (queue, sequence) = nextBlockLocked(mode, from: next), sequence < end {

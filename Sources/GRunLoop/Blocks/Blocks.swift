@@ -2,7 +2,8 @@
 // Blocks: closures that are run once, in a given mode.
 
 extension GRunLoop {
-    /// Enqueues a block for the default mode. It does not wake the loop: see ``perform(inModes:_:)``.
+    /// Enqueues a block that runs once, in the default mode. The call does not wake the loop: see
+    /// ``perform(inModes:_:)``.
     ///
     /// Threads: any. The corresponding Foundation method is `RunLoop.perform(_:)`.
     public func perform(_ body: consuming @escaping @Sendable () -> Void) {
@@ -14,8 +15,7 @@ extension GRunLoop {
     ///
     /// ``Mode/common`` stands for every common mode. Blocks run in the order in which they were enqueued. This call
     /// does **not** wake a sleeping loop: the block runs after the next wake-up. If the list of modes is empty, the
-    /// block never runs. If the loop's thread ends while the block still waits, the block is released without being
-    /// run.
+    /// block never runs. If the loop's thread ends first, the block is released and does not run.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopPerformBlock`.
     public func perform(inModes names: [Mode], _ body: consuming @escaping @Sendable () -> Void) {
@@ -25,8 +25,8 @@ extension GRunLoop {
 
     /// Enqueues a block, as ``perform(inModes:_:)`` does, and wakes the loop.
     ///
-    /// A block does not count as a handled source. After the loop's end the block is dropped without a message: see
-    /// ``performOnThread(inModes:_:)``.
+    /// A block does not count as a handled source. If the loop has ended, the call drops the block and reports no
+    /// error, unlike ``performOnThread(inModes:_:)``.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopPerformBlock` and `CFRunLoopWakeUp`.
     public func async(inModes names: [Mode], _ body: consuming @escaping @Sendable () -> Void) {
@@ -34,8 +34,8 @@ extension GRunLoop {
         enqueue(body, names, waking: true)
     }
 
-    /// Enqueues a block for the common modes and wakes the loop, as ``async(inModes:_:)`` does. This is the quickest
-    /// way to run something on the loop.
+    /// Enqueues a block for the common modes and wakes the loop, as ``async(inModes:_:)`` does. This is the fastest way
+    /// to run a closure on the loop.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopPerformBlock` and `CFRunLoopWakeUp`.
     public func async(_ body: consuming @escaping @Sendable () -> Void) {
@@ -64,8 +64,7 @@ extension GRunLoop {
         }?.send()
     }
 
-    /// Enqueues a block into one queue. The closure is moved and not copied: each retain or release of a closure costs
-    /// as much as a lock.
+    /// The closure is moved and not copied, because each retain or release of a closure costs as much as a lock.
     @inline(__always) private func enqueue(
         _ body: consuming @escaping @Sendable () -> Void, into queue: BlockQueue, waking: Bool
     ) {
@@ -80,7 +79,7 @@ extension GRunLoop {
         kick?.send()
     }
 
-    /// With the lock held: enqueues a block into one queue, which needs no token.
+    /// Enqueues a block for one queue, which needs no token.
     @inline(__always) private func enqueueLocked(
         _ body: consuming @escaping @Sendable () -> Void, into queue: BlockQueue
     ) {
@@ -89,10 +88,10 @@ extension GRunLoop {
         blockSequence &+= 1
     }
 
-    /// With the lock held: notes that a block was enqueued. Returns the wake-up to send, or nil without `waking`.
+    /// Returns the kick to send after a block was enqueued; nil if none is needed.
     ///
-    /// Whatever drives the loop now serves the wake-up, perhaps a run in a mode that the block is not for. After a call
-    /// from another thread `.news` stays pending, so that a host finds the block when it drives again.
+    /// A run in a mode that the block is not for may serve the wake-up. So a call from another thread also makes
+    /// `.news` pending: then a host finds the block when it drives the loop again.
     @inline(__always) private func noteBlockEnqueuedLocked(waking: Bool) -> Kick? {
         guard waking else {
             noteEnqueuedLocked()
@@ -102,10 +101,10 @@ extension GRunLoop {
         return wakeUpLocked(for: .everyRun)
     }
 
-    /// Releases the closure where no lock is held, because the deinit of what it captured is user code.
+    /// Releases the closure where no lock is held, because the deinit of a captured object is user code.
     @inline(never) func dropClosure(_ body: consuming @escaping @Sendable () -> Void) {}
 
-    /// With the lock held: enqueues a block for several modes, or for none.
+    /// Enqueues a block for several modes, or for none.
     private func enqueueSharedLocked(_ body: @escaping @Sendable () -> Void, _ names: [Mode]) {
         fixHomeLocked()
         let queues = Set(names).map(blockQueueLocked)

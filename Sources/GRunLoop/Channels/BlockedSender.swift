@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The event of a thread that blocks, without running its loop, until its message is sent.
+// An eventfd for a thread that blocks until its message is sent, and does not run its loop meanwhile.
 
 import CGRun
 import Synchronization
 
-/// Wakes a blocked thread when its message was sent, which another thread may have done. Threads: any.
+/// Wakes a thread that blocks until its message is sent. Another thread may send the message. Threads: any.
 package final class BlockedSender: Sendable {
     private let made = Atomic<Int32>(-1)
 
@@ -15,8 +15,7 @@ package final class BlockedSender: Sendable {
 
     deinit { if event >= 0 { cgrun_close(event) } }
 
-    /// Makes the eventfd. Call it once, before the last check of the message: a ``tell()`` that comes earlier wakes
-    /// nobody.
+    /// Makes the eventfd. Call it once, and check the message again after the call: an earlier ``tell()`` does nothing.
     package func begin() { made.store(cgrun_event_new(), ordering: .releasing) }
 
     package func tell() { if event >= 0 { cgrun_event_signal(event) } }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels, which carry values from any thread to a loop: the generic part. ChannelCore does the work.
+// Channels, which carry values from any thread to a loop. This is the generic part; ChannelCore does the work.
 
 extension GRunLoop {
     /// The result of sending an element to a channel.
     ///
     /// There is no corresponding Core Foundation type.
     public enum SendResult: Hashable, Sendable {
-        /// The channel accepted the element. The element is delivered once, or is passed to `undelivered` if the
-        /// channel ends first.
+        /// The channel accepted the element. The channel delivers it once, or passes it to `undelivered` if the channel
+        /// ends first.
         case enqueued
-        /// The channel is full: as many elements wait as its capacity allows. The element was not accepted.
+        /// The channel is full, and did not accept the element.
         case full
-        /// The channel accepts no more elements: it was closed or invalidated, or its loop has ended. The element was
-        /// not accepted.
+        /// The channel did not accept the element. The channel was closed or invalidated, or its loop has ended.
         case closed
     }
 
@@ -25,48 +24,44 @@ extension GRunLoop {
     /// if readings.trySend(reading) == .full { dropped += 1 }
     /// ```
     ///
-    /// To wait for room in a task, call `await readings.send(reading)`: see ``send(_:)``.
-    ///
     /// One loop receives the elements, in one of three ways:
     ///
     /// - a closure is called with each element: ``receive(on:inModes:_:)``;
     /// - a closure is called with many elements at a time: ``receiveBatches(on:inModes:_:)``;
     /// - a task awaits an asynchronous sequence of the elements: ``elements(on:inModes:)``.
     ///
-    /// Elements that one thread sends arrive in the order in which it sent them. A burst of elements wakes the loop
-    /// once. No element costs an allocation of its own, unless a task waits for room to send it.
+    /// A loop receives the elements of one thread in the order in which that thread sent them. A burst of elements
+    /// wakes the loop once. Memory is not allocated for each element, unless a task waits for room to send it.
     ///
-    /// In a pass, the channel is a version-0 ``Source``. It is performed in the channel's modes, in stage 5, and counts
-    /// as a handled source. A pass delivers the elements that wait when the channel's turn comes. After
+    /// The loop treats the channel as a version-0 ``Source``. It performs this source in stage 5, in the channel's
+    /// modes, and counts it as a handled source. A pass delivers the elements that wait at that time. After
     /// ``GRunLoop/timeSlice``, other ready work has its turn, and a later pass delivers the rest. If the closure runs
     /// the loop in one of the channel's modes, the nested run delivers the rest.
     ///
     /// A channel ends in one of two ways:
     ///
-    /// - ``close()``: the channel accepts no more elements, delivers those that it has, and then becomes invalid.
-    ///   Releasing the last reference to the channel also closes it. If the channel is then in no mode, nobody would
-    ///   receive its elements, so it is invalidated.
+    /// - ``close()``: the channel accepts no more elements, delivers the accepted ones, and then becomes invalid.
+    ///   Releasing the last reference to the channel also closes it. But if the channel is then in no mode, it is
+    ///   invalidated, because no loop would receive its elements.
     /// - ``invalidate()``: the channel accepts and delivers no more elements, and leaves its modes. The end of the
     ///   loop's thread also invalidates the channel.
     ///
-    /// An accepted element that can no longer be delivered is passed to the closure `undelivered`, once.
-    ///
     /// Threads: any. There is no corresponding Core Foundation type. The corresponding GLib type is `GAsyncQueue`,
-    /// which wakes no context.
+    /// which does not wake a `GMainContext`.
     public final class Channel<Element>: @unchecked Sendable {
         @usableFromInline let core: ChannelCore
 
-        /// Creates a channel that has no receiver yet. Elements can be sent already, and wait.
+        /// Creates a channel that has no receiver yet. You can send elements already; they wait for the receiver.
         ///
         /// - Parameters:
-        ///   - capacity: how many elements may wait. Elements that the loop has taken for delivery no longer count.
+        ///   - capacity: how many elements may wait. An element that the loop has taken for delivery no longer counts.
         ///     Zero and negative values mean one; `Int.max` means no limit. Memory is allocated as it is needed.
-        ///   - undelivered: called with each element that was accepted and not delivered, in order. It is called on the
-        ///     thread that invalidates or releases the channel, or on the ending thread of the loop. If the loop or a
-        ///     task is delivering at that time, it is called on that thread instead. That happens once the closure has
-        ///     returned, or when the task asks for the next element. If `undelivered` is nil, the elements are released
-        ///     there. The channel keeps this closure for its whole life, also after its end. So capture anything that
-        ///     holds the channel weakly.
+        ///   - undelivered: called once with each accepted element that cannot be delivered, in order. If it is nil,
+        ///     these elements are released. It is called on the thread that invalidates or releases the channel, or on
+        ///     the loop's ending thread. If the loop or a task is delivering at that time, the delivering thread calls
+        ///     it instead. This happens once the receiving closure has returned, or when the task asks for the next
+        ///     element. The channel retains `undelivered` until the channel itself is released. To avoid a reference
+        ///     cycle, capture owners of the channel weakly.
         ///
         /// Threads: any. The corresponding GLib function is `g_async_queue_new_full`.
         @inlinable public init(
@@ -94,11 +89,11 @@ extension GRunLoop {
             core.letGo()
         }
 
-        /// Sends an element if there is room, and never waits. You can call it on the loop's own thread too, in the
-        /// receiving closure, and in an async function. To wait for room in a task, call ``send(_:)``.
+        /// Sends an element if there is room, and never waits. You can also call it in the receiving closure and in an
+        /// async function. To wait for room in a task, call ``send(_:)``.
         ///
-        /// If the result is not ``SendResult/enqueued``, the element was not accepted. An element that is not
-        /// `Sendable` is then released, because the caller has given it away.
+        /// If the result is not ``SendResult/enqueued``, the element is released, unless the caller has kept a copy of
+        /// it.
         ///
         /// Threads: any; not from a signal handler. The corresponding GLib function is `g_async_queue_push`.
         @inlinable @inline(__always) public func trySend(_ element: consuming sending Element) -> SendResult {
@@ -112,8 +107,8 @@ extension GRunLoop {
             }
         }
 
-        /// Sends an element, and suspends the task while the channel is full. Waiting tasks get room in the order in
-        /// which they began to wait. To send without waiting, call ``trySend(_:)``.
+        /// Sends an element, and suspends the task while the channel is full. Tasks get room in the order in which they
+        /// began to wait.
         ///
         /// - Returns: ``SendResult/enqueued`` or ``SendResult/closed``. If the channel is full and the task is
         ///   cancelled, the result is ``SendResult/full``, because a cancelled task does not wait.
@@ -139,36 +134,37 @@ extension GRunLoop {
             return result
         }
 
-        /// Ends the channel after its elements are delivered. The channel accepts no more elements. Once the accepted
-        /// elements are delivered, the channel becomes invalid and leaves its modes, or the sequence ends. A run in a
-        /// mode without other items then finishes. Tasks that wait for room get ``SendResult/closed``. A second call
-        /// does nothing.
+        /// Ends the channel after its elements are delivered. The channel accepts no more elements. Tasks that wait for
+        /// room get ``SendResult/closed``. After the last element, the channel becomes invalid and leaves its modes,
+        /// and an asynchronous sequence of its elements ends. If a mode then has no other items, a run in that mode
+        /// finishes. A second call does nothing.
         ///
         /// Threads: any. There is no corresponding Core Foundation function.
         public func close() { core.close() }
 
-        /// Ends the channel immediately: it accepts and delivers no more elements. Accepted elements that were not
-        /// delivered are passed to the closure `undelivered`. Tasks that wait for room get ``SendResult/closed``, the
-        /// channel leaves its modes, and the sequence ends. A second call does nothing.
+        /// Ends the channel immediately: it accepts and delivers no more elements, and leaves its modes. Accepted
+        /// elements that were not delivered are passed to the closure `undelivered`. Tasks that wait for room get
+        /// ``SendResult/closed``, and an asynchronous sequence of the elements ends. A second call does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() { core.invalidate() }
 
-        /// Whether the channel accepts elements. False after ``close()``, ``invalidate()`` or the end of the loop.
+        /// Whether the channel accepts elements. False after ``close()`` or ``invalidate()``, after the end of the
+        /// loop, and in a forked child.
         ///
         /// Threads: any. There is no corresponding Core Foundation function.
         public var isOpen: Bool { core.isOpen }
 
-        /// Whether the channel delivers elements, or may still deliver some. After ``close()`` it is true until the
-        /// elements are delivered. False after ``invalidate()``, after the end of the loop, and in a forked child.
+        /// Whether the channel may still deliver elements. After ``close()``, it is true until the last element is
+        /// delivered. False after ``invalidate()``, after the end of the loop, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isValid: Bool { core.isValid }
 
         /// The program's name for the channel, for people who read diagnostics. A ``Trace``, a stall monitor's report
-        /// and a loop's `description` show it at the ``Source`` that stands for the channel in its modes. Nil means no
-        /// label, which is the initial value. Any text is a label, also the empty text. The text is kept whole, and is
-        /// shown on one line, cut to 120 characters. It can be set at any time, also after the channel is invalid.
+        /// and a loop's `description` show the label at the channel's ``Source``. Nil, which is the initial value,
+        /// means no label; an empty text is a label. The text is stored whole, but shown on one line and cut to 120
+        /// characters. You can set it at any time, even after the channel is invalid.
         ///
         /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
         public var label: String? {
@@ -182,14 +178,13 @@ extension GRunLoop {
         /// How many elements may wait, at least one. Threads: any.
         public var capacity: Int { core.capacity }
 
-        /// How many elements wait to be taken by the loop. The number may have changed when this returns. Threads: any.
-        /// The corresponding GLib function is `g_async_queue_length`.
+        /// How many elements wait to be taken by the loop. The number may have changed when this property returns.
+        /// Threads: any. The corresponding GLib function is `g_async_queue_length`.
         public var count: Int { core.waiting }
     }
 }
 
 extension ChannelCore {
-    /// Copies the channel's label to its source.
     func passOnLabel() {
         guard Labels.isInUse, !Fork.isChild, let source = lock.withLock({ guarded.source }) else { return }
         Labels.pass(from: self, to: source)

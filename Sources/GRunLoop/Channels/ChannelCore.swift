@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // A channel without its element type: one lock, and pieces of memory that senders fill and the receiver empties.
 //
-// The receiver takes all pieces together, and then uses them alone. So senders and the receiver hold the lock for a few
-// instructions only, and no element costs an allocation. The generic part is a thin shell that the compiler specialises
-// in the program (Channel.swift). The shell puts an element at the address that ``begin()`` returns. It takes an
-// element from the address that ``deliver(_:)`` or ``takeNext()`` passes. The lock may be held while an element is
-// moved, because a move runs no user code. Everything else that touches an element happens without the lock, also its
-// deinit.
+// The receiver takes all pieces together, and then uses them without the lock. So the lock is held for a few
+// instructions only, and no element costs an allocation. An element may be moved with the lock held, because a move
+// runs no user code. All other operations on an element, such as its deinit, happen without the lock. A function whose
+// name ends in `Locked` is called with this lock held.
+//
+// The generic part (Channel.swift) is small, because the compiler specialises it in the program.
 
 import Synchronization
 
-/// The state of a channel. The program's ``GRunLoop/Channel`` holds it, and so does the channel's source until the
+/// The state of a channel. The program's ``GRunLoop/Channel`` retains it, and so does the channel's source until the
 /// channel is invalid.
 @usableFromInline final class ChannelCore: @unchecked Sendable {
-    /// The answer to a sender: the address for its element, or why the element is not accepted.
+    /// The result of ``begin()``: the address for an element, or why the element is not accepted.
     @usableFromInline enum Slot {
-        /// The address for the element. The lock is held, and ``commit()`` releases it.
+        /// The address for the element. The lock is held until ``commit()`` releases it.
         case at(UnsafeMutableRawPointer)
         case full, closed
     }
@@ -37,50 +37,46 @@ import Synchronization
     @exclusivity(unchecked) var guarded = Guarded()
     @exclusivity(unchecked) var own = Own()
 
-    /// True if the channel was invalidated or has left a mode. The receiver checks it before the next element.
+    /// True if the channel was invalidated or has left a mode. The receiver checks this flag before the next element.
     let mustRecheck = Atomic(false)
 
-    /// The state that the lock guards.
     struct Guarded {
         var state = State.open
         var sent = ChannelSent()
         var spare = ChannelSpare()
-        /// True if the receiver knows that elements wait, and will look for them. No other thread has to signal it
-        /// then.
+        /// True if the receiver will look for elements anyway, so that a sender need not signal the channel's source.
         var isScheduled = false
-        /// The source that stands for the channel in its modes. Nil if there is no receiver yet, or if the channel is
-        /// invalid.
+        /// The channel's source; nil before there is a receiver, and after the channel is invalid.
         var source: GRunLoop.Source?
-        /// The loop that receives; nil until there is a receiver. It never changes after that, so the receiver reads it
-        /// without the lock.
+        /// The loop that receives; nil until there is a receiver. It is set only once, so the receiver reads it without
+        /// the lock.
         var loop: GRunLoop?
         var senders = ChannelSenders()
-        /// Senders whose elements got the room that ``takeOne(to:)`` made, and which are still to be resumed.
+        /// Senders that ``takeOne(to:)`` has made room for, and that must still be resumed.
         var admitted: [ChannelSender] = []
-        /// How many deliveries are on the stack of the loop's thread; 1 while a task has a batch. If it is not 0 when
-        /// the channel is invalidated, the delivery or the task passes on the elements that are left.
+        /// How many deliveries are on the stack of the loop's thread; 1 while a task has a batch. If it is not 0,
+        /// ``invalidate()`` leaves the remaining elements to the delivery or the task.
         var busy = 0
-        /// The mailbox of the receiving task, which is closed at the channel's end; nil if a closure receives.
+        /// The mailbox of the receiving task; nil if a closure receives. It is closed when the channel ends.
         var mailbox: Mailbox<Void>?
-        /// True if a task receives. It stays true after the channel's end, because the task still uses its batch.
+        /// True if a task receives. It stays true after the channel's end, because the task may still use its batch.
         var isReadByTask = false
     }
 
-    /// The state that only the receiver uses: its batch. A nested run continues with the same batch.
+    /// The receiver's batch, which only the receiver uses. A nested run continues with the same batch.
     struct Own {
-        /// The pieces of the batch. The first piece is being emptied, from `next` up to `end`.
+        /// The receiver empties the first piece, from `next` to `end`.
         var pieces = ChannelPieces()
         var next: UnsafeMutableRawPointer?
         var end: UnsafeMutableRawPointer?
-        /// True if the source is signalled, so that a nested run finds the elements that are left.
+        /// True if the source is signalled for the remaining elements, so that a nested run finds them.
         var isSignalled = false
-        /// The loop's time slice when a task took the batch.
+        /// The loop's time slice at the time when a task took the batch.
         var slice = Scheduler.standardSlice
-        /// Whether the task has taken an element in this turn. Only then does a used-up slice end the turn, so that
-        /// each turn delivers at least one element.
+        /// True if the task has taken an element in this turn. Otherwise a used-up slice does not end the turn, because
+        /// each turn must deliver an element.
         var hasTaken = false
 
-        /// Whether the batch has more elements.
         var hasRest: Bool { next != end || pieces.hasSecond }
 
         /// Whether the batch has more elements after the next one.
@@ -101,18 +97,18 @@ import Synchronization
     }
 
     deinit {
-        // In a forked child, the memory is the parent's, and is not released.
+        // A forked child does not release the memory, because the memory belongs to the parent.
         guard !Fork.isChild else { return }
         guarded.spare.end()
-        // No element is left, because ``invalidate()`` has taken them all. A piece that is used up may be left.
+        // ``invalidate()`` has taken all elements. An empty piece may be left.
         while let piece = own.pieces.removeFirst() { piece.free() }
         Lock.giveBack(lock)
     }
 
     // MARK: Sending. Any thread
 
-    /// Returns where to put an element, or why it is not accepted. If it is accepted, the caller puts the element there
-    /// and calls ``commit()``.
+    /// Returns the address for an element, or why the element is not accepted. The caller writes the element to the
+    /// address, and calls ``commit()``.
     @usableFromInline func begin() -> Slot {
         guard !Fork.refuses("Channel.send") else { return .closed }
         lock.lock()
@@ -123,8 +119,7 @@ import Synchronization
         return .at(guarded.sent.slot.unsafelyUnwrapped)
     }
 
-    /// Accepts the element that the caller has put in its place. Releases the lock, and tells the receiver unless it
-    /// was told already.
+    /// Accepts the element that the caller has written, and releases the lock. Signals the receiver if necessary.
     @usableFromInline func commit() {
         guarded.sent.commit(type)
         let told = guarded.isScheduled ? nil : guarded.source
@@ -133,7 +128,7 @@ import Synchronization
         if let told { Self.tell(told) }
     }
 
-    /// Makes room for one element. Returns nil if there is room now, else why there is none.
+    /// Makes room for one element. Returns nil, or why there is no room.
     @inline(never) private func makeRoomLocked() -> Slot? {
         guard guarded.state == .open else { return .closed }
         guard guarded.sent.count < capacity else { return .full }
@@ -150,15 +145,14 @@ import Synchronization
         }
     }
 
-    /// Signals the source and wakes its loop. Called once for a burst of elements.
     static func tell(_ source: GRunLoop.Source) {
         source.signalAnsweringLoop()?.wakeUpEveryRun()
     }
 
     // MARK: The batch. Receiver only
 
-    /// Takes the elements that were sent as the next batch. Call it with the lock held, when the last batch is used up.
-    /// Returns the waiting senders whose elements were accepted; the caller resumes them.
+    /// Takes all sent elements as the next batch. Call it when the last batch is used up. The caller resumes the
+    /// returned senders, whose elements were accepted.
     func takeBatchLocked() -> [ChannelSender] {
         giveBackUsedLocked()
         own.pieces = guarded.sent.takeAll(type)
@@ -167,15 +161,15 @@ import Synchronization
         return admitSendersLocked()
     }
 
-    /// Gives the last piece back to be filled again, if the batch is used up. Call it with the lock held.
+    /// If the batch is used up, returns its last piece to the spare pieces.
     func giveBackUsedLocked() {
         guard !own.hasRest, let used = own.pieces.removeFirst() else { return }
         own.beginPiece(type)
         guarded.spare.giveBack(used)
     }
 
-    /// Returns the address of the batch's next element, which the caller moves out immediately. Returns nil if the
-    /// batch is used up.
+    /// Returns the address of the batch's next element; nil if the batch is used up. The caller moves the element out
+    /// immediately.
     @inline(__always) func takeNext() -> UnsafeMutableRawPointer? {
         if own.next == own.end, !takeNextPiece() { return nil }
         let element = own.next.unsafelyUnwrapped
@@ -183,7 +177,7 @@ import Synchronization
         return element
     }
 
-    /// Goes on with the next piece of the batch. Returns whether there is one.
+    /// Moves on to the next piece. Returns whether there is one.
     @inline(never) private func takeNextPiece() -> Bool {
         guard own.pieces.hasSecond, let used = own.pieces.removeFirst() else { return false }
         own.beginPiece(type)
@@ -193,7 +187,7 @@ import Synchronization
 
     // MARK: Taking one by one, without a batch: each element counts as waiting until it is taken
 
-    /// Like ``commit()``, but does not tell the receiver. Returns whether the caller has to.
+    /// Like ``commit()``, but does not signal the receiver. Returns whether the caller must signal it.
     func commitAnswering() -> Bool {
         guarded.sent.commit(type)
         let isFirst = !guarded.isScheduled
@@ -202,21 +196,20 @@ import Synchronization
         return isFirst
     }
 
-    /// Moves the first element to `memory`, if there is one. Returns whether there was one, whether more are left, and
-    /// whether waiting senders got room. If more are left, no sender tells the receiver of them. If waiting senders got
-    /// room, the caller calls ``resumeSenders()``.
+    /// Moves the first element to `memory`, if there is one. If `isLeft` is true, no sender signals the receiver for
+    /// the remaining elements. If `hasAdmitted` is true, the caller calls ``resumeSenders()``.
     func takeOne(to memory: UnsafeMutableRawPointer) -> (isTaken: Bool, isLeft: Bool, hasAdmitted: Bool) {
         lock.lock()
         defer { lock.unlock() }
         let isTaken = !guarded.sent.isEmpty
         if let used = guarded.sent.takeFirst(to: memory, upTo: capacity, type) { guarded.spare.giveBack(used) }
-        // Waiting senders get the room before the lock is released, so that a new sender cannot overtake them.
+        // Waiting senders get the room before the lock is released. Otherwise a new sender could overtake them.
         if !guarded.senders.isEmpty { guarded.admitted += admitSendersLocked() }
         guarded.isScheduled = !guarded.sent.isEmpty
         return (isTaken, guarded.isScheduled, !guarded.admitted.isEmpty)
     }
 
-    /// Resumes the senders whose elements got room in ``takeOne(to:)``. Call it without the lock.
+    /// Resumes the senders that ``takeOne(to:)`` has made room for. Call it without the lock.
     func resumeSenders() {
         let admitted = lock.withLock {
             defer { guarded.admitted = [] }
@@ -225,8 +218,8 @@ import Synchronization
         for sender in admitted { sender.resume(.enqueued) }
     }
 
-    /// Accepts elements of waiting senders while there is room, in the order in which the senders began to wait. Call
-    /// it with the lock held. Returns those senders, to be resumed after the lock is released.
+    /// Accepts elements of waiting senders while there is room, in the order in which the senders began to wait. The
+    /// caller resumes the returned senders after it has released the lock.
     func admitSendersLocked() -> [ChannelSender] {
         guard !guarded.senders.isEmpty else { return [] }
         var admitted: [ChannelSender] = []

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The receiving side of a channel: a version-0 source that delivers batches, and the end of the channel and its source.
+// The receiving side of a channel: the version-0 source that delivers batches, and the end of the channel and its
+// source.
 
 import Synchronization
 
 extension ChannelCore {
     // MARK: The receiver
 
-    /// Gives the channel its receiver, which is never replaced. Returns false and logs a message if it has one already.
-    /// Any thread.
+    /// Sets the channel's receiver. If the channel has a receiver already, logs a message and returns false. Any
+    /// thread.
     ///
-    /// - Parameter task: the mailbox that wakes the receiving task; nil if a closure receives.
+    /// - Parameter task: the mailbox of the receiving task; nil if a closure receives.
     func bind(
         to loop: GRunLoop, inModes names: [GRunLoop.Mode], _ source: GRunLoop.Source, waking task: Mailbox<Void>?,
         _ call: String
@@ -38,17 +39,17 @@ extension ChannelCore {
         if tells { guarded.isScheduled = true }
         lock.unlock()
         if tells { Self.tell(source) }
-        // If the channel was invalidated meanwhile, it leaves the waiters that the loop calls at its end.
+        // Another thread may have invalidated the channel before the channel joined the loop's waiters. Then it is
+        // removed here.
         if lock.withLock({ guarded.state == .invalid }) { forget(loop) }
         return true
     }
 
-    /// Makes the channel's source, which calls `perform` to deliver.
     func makeSource(_ perform: @escaping @Sendable () -> Void) -> GRunLoop.Source {
         GRunLoop.Source(cancel: noteLeft, perform: perform)
     }
 
-    /// The source's cancel closure: tells the receiver that the channel has left a mode.
+    /// The source's cancel closure. It makes the receiver check whether the channel is still in the mode.
     var noteLeft: @Sendable (GRunLoop, GRunLoop.Mode) -> Void {
         { [self] _, _ in mustRecheck.store(true, ordering: .relaxed) }
     }
@@ -60,7 +61,6 @@ extension ChannelCore {
         if source.isSignalled { loop.wakeUpEveryRun() }
     }
 
-    /// Adds the channel to a mode of its loop. Any thread.
     func add(to loop: GRunLoop, forMode name: GRunLoop.Mode) {
         guard !Fork.refuses("add(Channel)") else { return }
         guard let home = lock.withLock({ guarded.loop }) else {
@@ -88,11 +88,11 @@ extension ChannelCore {
 
     // MARK: Delivering, in the callout of the source
 
-    /// Calls `body` with the address of each element that waits now, one by one; `body` moves the element out. Elements
-    /// that are sent meanwhile wait for the next pass.
+    /// Passes the address of each waiting element to `body`, which moves the element out. Elements that are sent
+    /// meanwhile wait for the next pass or a nested run.
     @usableFromInline func deliver(_ body: (UnsafeMutableRawPointer) -> Void) {
         guard let (run, slice) = beginDelivery({ $0.hasMore(type) }) else { return }
-        // The position in the batch is kept in the channel, because a nested run in `body` continues from there.
+        // The position is kept in the channel, because a nested run in `body` continues from there.
         while let element = takeNext() {
             if !own.hasRest { unsignalLast() }
             body(element)
@@ -102,11 +102,10 @@ extension ChannelCore {
         endDelivery()
     }
 
-    /// Calls `body` once with the elements of one piece; `body` moves them out or destroys them.
+    /// Passes the elements of one piece to `body`, which moves them out or destroys them.
     @usableFromInline func deliverBatch(_ body: (_ first: UnsafeMutableRawPointer, _ count: Int) -> Void) {
         guard beginDelivery({ $0.pieces.hasSecond }) != nil else { return }
-        // The piece leaves the batch before the call. A nested run in `body` continues with the next piece, and must
-        // not give this one back to be filled.
+        // The piece leaves the batch first. Otherwise a nested run in `body` would deliver its elements again.
         guard own.hasRest, let piece = own.pieces.removeFirst() else { return endDelivery() }
         own.beginPiece(type)
         if !own.hasRest { unsignalLast() }
@@ -114,9 +113,9 @@ extension ChannelCore {
         endDelivery(of: piece)
     }
 
-    /// Begins a delivery, with a new batch if the last one is used up. Returns nil if the channel is invalid.
+    /// Begins a delivery. If the last batch is used up, takes a new one. Returns nil if the channel is invalid.
     ///
-    /// - Parameter leavesRest: returns whether the batch has more after its first element, or after its first piece.
+    /// - Parameter leavesRest: whether the batch has more elements than this delivery's first element or first piece.
     private func beginDelivery(_ leavesRest: (Own) -> Bool) -> (Run, slice: Nanoseconds)? {
         guard let loop = guarded.loop, let found = loop.lock.withLock({ loop.frame.map { ($0.run, loop.sliceLength) } })
         else { return nil }
@@ -127,7 +126,6 @@ extension ChannelCore {
         }
         guarded.busy += 1
         let admitted = own.hasRest ? [] : takeBatchLocked()
-        // A nested run in the closure finds the elements that are left only if the source is signalled.
         own.isSignalled = leavesRest(own) || !guarded.sent.isEmpty
         guarded.isScheduled = own.isSignalled
         let signalled = own.isSignalled ? guarded.source : nil
@@ -142,8 +140,8 @@ extension ChannelCore {
         if own.isSignalled { lock.withLock(unsignalLocked) }
     }
 
-    /// Clears the signal if no element is left. Call it with the lock held: otherwise the signal of an element that is
-    /// sent at this moment would be lost.
+    /// Clears the signal if no element is left. The lock is held, because otherwise the signal of an element that
+    /// another thread sends now would be lost.
     private func unsignalLocked() {
         guard !own.hasRest, guarded.sent.isEmpty else { return }
         own.isSignalled = false
@@ -151,11 +149,11 @@ extension ChannelCore {
         guarded.source?.clearSignal()
     }
 
-    /// Called if `mustRecheck` is set. Returns whether the channel is still open, and in the mode that is being run.
+    /// Called if `mustRecheck` is set. Returns whether the channel is valid and in the mode of the current run.
     private func mayGoOn() -> Bool {
         let source = lock.withLock {
-            // Only the outermost delivery clears the flag, because outer deliveries have to see it, too. The lock is
-            // held, so a thread that invalidates the channel after this sets the flag again.
+            // Only the outermost delivery clears the flag, so that every delivery on the stack sees it. The lock is
+            // held, so a thread that invalidates the channel later sets the flag again.
             if guarded.busy == 1 { mustRecheck.store(false, ordering: .relaxed) }
             return guarded.source
         }
@@ -184,7 +182,7 @@ extension ChannelCore {
 
     // MARK: The end. Any thread
 
-    /// Accepts no more elements, and invalidates the channel once the accepted ones are delivered.
+    /// Accepts no more elements. Invalidates the channel once the accepted elements are delivered.
     @usableFromInline func close() {
         guard !Fork.isChild else { return }
         lock.lock()
@@ -200,11 +198,11 @@ extension ChannelCore {
         if isOver { invalidate() } else if let told { Self.tell(told) }
     }
 
-    /// Invalidates the channel: nothing more is delivered. Elements that are left go to `type.giveUp`, here or at the
-    /// end of the delivery that is under way.
+    /// Invalidates the channel. Remaining elements are passed to `type.giveUp`, here or at the end of the current
+    /// delivery.
     @usableFromInline func invalidate() { invalidate(type.giveUp) }
 
-    /// Invalidates the channel. Elements that are left here go to `giveUp`, which moves them out.
+    /// Invalidates the channel. Unless a delivery is under way, passes the remaining elements to `giveUp`.
     func invalidate(_ giveUp: ChannelElementType.GiveUp) {
         guard !Fork.isChild else { return }
         lock.lock()
@@ -229,16 +227,16 @@ extension ChannelCore {
         _ = loop.lock.withLock { loop.waiters.remove(self) }
     }
 
-    /// Takes the rest of the batch, and the elements that were sent since. Call it with the lock held.
+    /// Takes the rest of the batch, and the elements that were sent later.
     private func takeRemainsLocked() -> (batch: Own, sent: ChannelPieces) {
         var batch = own
-        // `own` is written only if it has a piece. A task without a batch may be reading it at this moment.
+        // `own` is written only if it has a piece, because a task without a batch may be reading it now.
         if batch.pieces.first != nil { own = Own() }
         let taken = guarded.sent.taken
         let sent = guarded.sent.takeAll(type)
         guard taken > 0 else { return (batch, sent) }
-        // The elements are taken one by one, so there is no batch. The sent pieces are returned as the batch, without
-        // the elements of the first piece that were taken already.
+        // If elements are taken one by one, there is no batch. The sent pieces are returned as the batch, without the
+        // taken elements.
         batch.pieces = sent
         batch.beginPiece(type)
         batch.next = batch.next.map { $0 + taken * type.size }
@@ -262,8 +260,7 @@ extension ChannelCore {
         }
     }
 
-    /// Called when the program releases the channel, so that nobody can send any more. Closes a channel that is in a
-    /// mode, and invalidates any other.
+    /// Called when the program releases the channel. Closes the channel if it is in a mode; otherwise invalidates it.
     @usableFromInline func letGo() {
         guard !Fork.isChild else { return }
         let isReceived = lock.withLock { guarded.source?.isInModes == true }
@@ -273,14 +270,14 @@ extension ChannelCore {
     var isValid: Bool { !Fork.isChild && lock.withLock { guarded.state != .invalid } }
     @usableFromInline var isOpen: Bool { !Fork.isChild && lock.withLock { guarded.state == .open } }
 
-    /// How many elements were sent and not taken by the loop yet. The number may change at any time.
+    /// How many elements were sent and not taken by the loop yet.
     @usableFromInline var waiting: Int { Fork.isChild ? 0 : lock.withLock { guarded.sent.count } }
 }
 
 extension ChannelCore: AsyncWaiter {
-    /// Invalidates the channel, on the loop's ending thread. A delivery that is on the stack never returns, so it no
-    /// longer counts as busy. A task on another thread still uses its batch, also if the task's mailbox has invalidated
-    /// it already. The mailbox ends with the loop, too.
+    /// Invalidates the channel, on the loop's ending thread. A delivery on this thread's stack never returns, so it no
+    /// longer counts as busy. But a task may still use its batch on another thread, so `busy` does not change for a
+    /// task.
     func loopHasEnded() {
         lock.withLock { if !guarded.isReadByTask { guarded.busy = 0 } }
         invalidate()

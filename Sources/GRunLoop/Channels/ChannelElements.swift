@@ -7,17 +7,18 @@ extension GRunLoop.Channel {
     /// Returns the channel's elements as an asynchronous sequence, for `for await`. In the given modes, the loop wakes
     /// the awaiting task. The task takes all elements that wait, and is not suspended again until it has used them.
     ///
-    /// On the loop's own executor, the task lets other ready work have its turn after ``GRunLoop/timeSlice``.
+    /// If the task runs on the loop's own executor, it lets other ready work have its turn after
+    /// ``GRunLoop/timeSlice``.
     ///
-    /// A channel has one receiver, which is never replaced. If there is a receiver already, a new iterator ends
-    /// immediately and logs a message. Cancelling the task or releasing the iterator invalidates the channel. The
-    /// sequence ends when the channel is invalidated, when it is closed and its elements are delivered, and when the
-    /// loop's thread ends.
+    /// A channel has one receiver, which is never replaced. If there is a receiver already, a new iterator logs a
+    /// message and ends immediately. Cancelling the task or releasing the iterator invalidates the channel. The
+    /// sequence also ends when the channel is invalidated, when a closed channel has delivered its elements, and when
+    /// the loop's thread ends.
     ///
     /// - Parameters:
-    ///   - loop: the loop whose passes deliver the elements. Use it with a task that runs on the loop: a task of an
-    ///     actor that has the loop's executor, or a task that prefers that executor.
-    ///   - names: the modes in which the loop delivers. With an empty list, nothing is delivered until the channel is
+    ///   - loop: the loop whose passes deliver the elements. The task should run on this loop: as a task of an actor
+    ///     with the loop's executor, or as a task that prefers that executor.
+    ///   - names: the modes in which the loop delivers. If the list is empty, nothing is delivered until the channel is
     ///     added to a mode.
     ///
     /// Threads: any. There is no corresponding Core Foundation function; the corresponding Swift type is `AsyncStream`.
@@ -37,13 +38,14 @@ extension GRunLoop.Channel {
             self.names = names
         }
 
-        /// Makes the channel's receiver, which the returned iterator holds. Threads: any.
+        /// Makes an iterator, which becomes the channel's receiver. Threads: any.
         public func makeAsyncIterator() -> Iterator { Iterator(ChannelReader(core, loop, names)) }
 
-        /// An iterator that is the receiver of a channel. Releasing the iterator invalidates the channel. At the top
-        /// level of a program, the iterator of a `for await` is never released: put the loop into a function.
+        /// The receiver of a channel, for `for await`. Releasing it invalidates the channel. Write the `for await` in a
+        /// function, because at the top level of a program Swift never releases the iterator.
         ///
-        /// Only one task at a time can use it. If two tasks await one iterator, the program stops with a message.
+        /// Only one task at a time can use an iterator. If two tasks await the same iterator, the program stops with a
+        /// message.
         public struct Iterator: AsyncIteratorProtocol {
             @usableFromInline let reader: ChannelReader
 
@@ -51,7 +53,7 @@ extension GRunLoop.Channel {
 
             /// Waits for the next element.
             ///
-            /// - Returns: the element; nil if there will be no more.
+            /// - Returns: the element; nil if there will be no more elements.
             ///
             /// Threads: any, one task at a time.
             @inlinable nonisolated(nonsending) public mutating func next() async -> Element? {
@@ -71,7 +73,7 @@ extension GRunLoop.Channel {
     }
 }
 
-/// The receiver of a channel, if a task receives. One task at a time uses it.
+/// The receiver of a channel, if a task receives. Only one task at a time uses it.
 @usableFromInline final class ChannelReader: Sendable {
     private let core: ChannelCore
     private let loop: GRunLoop
@@ -97,12 +99,12 @@ extension GRunLoop.Channel {
         guard isReceiver, !Fork.isChild else { return }
         core.endTaskBatch()
         core.invalidate()
-        // A channel that was invalidated before it had a receiver does not know the mailbox, and has not closed it.
+        // A channel that was invalid before it got this receiver has not closed the mailbox.
         mailbox.close(.done)
     }
 
-    /// Returns the address of the next element, to be moved out. Returns nil if ``refill(isolation:)`` has to be called
-    /// first.
+    /// Returns the address of the next element, which the caller moves out; nil if the caller must call
+    /// ``refill(isolation:)`` first.
     @usableFromInline func next() -> UnsafeMutableRawPointer? {
         guard isReceiver, core.own.hasRest, !core.mustRecheck.load(ordering: .relaxed), !Task.isCancelled,
             !isOthersTurn
@@ -111,9 +113,8 @@ extension GRunLoop.Channel {
         return core.takeNext()
     }
 
-    /// Whether the time slice is used up, and other work has its turn. Checked after each element, but not before the
-    /// first one of a turn. Off the loop's thread there is no slice. In virtual time there is none either, because the
-    /// next pass must not depend on a real clock.
+    /// Whether the time slice is used up, and other work has its turn. Always false before the first element of a turn,
+    /// and off the loop's thread. Also false in virtual time, because the next pass must not depend on a real clock.
     private var isOthersTurn: Bool {
         guard core.own.hasTaken, loop.isCurrent, loop.virtualTime == nil, let frame = loop.innermost else {
             return false
@@ -121,7 +122,7 @@ extension GRunLoop.Channel {
         return frame._withUnsafeGuaranteedRef { $0.run.scheduler.usesUpSlice(core.own.slice, after: .source) }
     }
 
-    /// Waits until there may be an element. Returns false when there will be no more.
+    /// Waits until there may be an element. Returns false if there will be no more elements.
     @usableFromInline func refill(isolation: isolated (any Actor)?) async -> Bool {
         guard isReceiver, !Fork.isChild else { return false }
         if Task.isCancelled {
@@ -131,7 +132,7 @@ extension GRunLoop.Channel {
         }
         if core.own.hasRest {
             if core.takeRecheck() { return false }
-            // The slice is used up. The task goes on in another job, after the other ready work.
+            // The slice is used up. The task continues in another job, after the other ready work.
             if isOthersTurn {
                 await Task.yield()
                 core.own.hasTaken = false
@@ -147,11 +148,11 @@ extension GRunLoop.Channel {
     }
 }
 
-/// The channel is invalidated when the mailbox of the receiving task is closed.
+/// Closing the mailbox of the receiving task invalidates the channel.
 extension ChannelCore: Invalidatable {}
 
 extension ChannelCore {
-    /// Called when a task has used up its batch. Tells the loop if elements wait. Returns false if no more can come.
+    /// Ends a used-up batch, and signals the source if elements wait. Returns false if there will be no more elements.
     func requestNextBatch() -> Bool {
         lock.lock()
         guarded.busy = 0
@@ -167,7 +168,7 @@ extension ChannelCore {
         return true
     }
 
-    /// Takes the next batch for the task, after the loop's pass has woken it. Returns false if the channel is invalid.
+    /// Takes the task's next batch. Returns false if the channel is invalid.
     func takeForTask() -> Bool {
         lock.lock()
         guard guarded.state != .invalid else {
@@ -184,8 +185,7 @@ extension ChannelCore {
         return true
     }
 
-    /// Clears `mustRecheck`. Returns whether the channel is invalid; if it is, the rest of the batch is passed to
-    /// `undelivered`.
+    /// Clears `mustRecheck`. If the channel is invalid, passes the rest of the batch to `undelivered` and returns true.
     func takeRecheck() -> Bool {
         mustRecheck.store(false, ordering: .relaxed)
         guard lock.withLock({ guarded.state == .invalid }) else { return false }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a channel: pieces that hold some elements each. Senders fill them, the loop empties them, and they are
-// filled again.
+// The memory of a channel: pieces that hold several elements each.
 //
-// The first piece is replaced by larger ones, up to 32 KiB, so that a channel with few elements needs little memory.
-// After that, more pieces are added. So few elements are moved under the lock, however long the loop does not receive.
-// The pieces of a burst are used again for the next burst.
+// A channel begins with one small piece, because many channels never have many elements. A larger piece replaces a full
+// one, up to 32 KiB. After that, pieces are added, so that few elements are moved with the lock held. The pieces of a
+// burst are kept for the next burst.
 
-/// The facts and functions that a channel needs for its element type.
+/// The size, alignment and functions of a channel's element type.
 @usableFromInline struct ChannelElementType {
     let size: Int
     let alignment: Int
     /// Moves `count` elements to uninitialized memory.
     let move: (_ from: UnsafeMutableRawPointer, _ to: UnsafeMutableRawPointer, _ count: Int) -> Void
-    /// Moves `count` elements out: passes them to the closure `undelivered`, or releases them if there is none.
+    /// Takes `count` elements: passes them to the closure `undelivered`, or releases them if there is no such closure.
     let giveUp: GiveUp
 
     @usableFromInline typealias GiveUp = (_ first: UnsafeMutableRawPointer, _ count: Int) -> Void
@@ -29,13 +28,12 @@
     }
 }
 
-/// Memory for elements. Its owner frees it, or gives it back to the channel's `ChannelSpare`.
+/// Memory for several elements. Its owner frees it, or returns it to ``ChannelSpare``.
 struct ChannelPiece {
     private struct Head {
         let room: Int
-        /// How many elements were put in. Set when the piece is no longer being filled.
+        /// The number of elements in the piece. It is set once the piece is no longer being filled.
         var count = 0
-        /// The next piece in the row.
         var next: ChannelPiece?
     }
 
@@ -67,13 +65,12 @@ struct ChannelPiece {
         UnsafeMutableRawPointer(head) + Self.offset(type)
     }
 
-    /// The offset of the first element, which comes after the head.
     private static func offset(_ type: ChannelElementType) -> Int {
         (MemoryLayout<Head>.size + type.alignment - 1) / type.alignment * type.alignment
     }
 }
 
-/// A row of pieces, linked to each other.
+/// A linked list of pieces.
 struct ChannelPieces {
     private(set) var first: ChannelPiece?
     private(set) var last: ChannelPiece?
@@ -98,10 +95,9 @@ struct ChannelPieces {
         return piece
     }
 
-    /// In debug builds: the row has as many pieces as `count` says.
     @inline(__always) private func checkInvariants() {
         #if DEBUG
-            invariant((first == nil) == (count == 0) && (last == nil) == (count == 0), "a row has its ends")
+            invariant((first == nil) == (count == 0) && (last == nil) == (count == 0), "a list has both ends or none")
             guard count <= Invariant.few else { return }
             invariant(
                 sequence(first: first, next: { $0?.next }).prefix { $0 != nil }.count { _ in true } == count,
@@ -119,21 +115,21 @@ struct ChannelSent {
     private(set) var taken = 0
     /// The address for the next element, if there is room.
     private(set) var slot: UnsafeMutableRawPointer?
-    /// How many elements fit from `slot` on. At 0, the sender has to find out why: the piece or the channel is full, or
-    /// the channel accepts no more elements.
+    /// How many elements fit from `slot` on. If it is 0, the piece or the channel is full, or the channel accepts no
+    /// more elements.
     private(set) var room = 0
 
     var isEmpty: Bool { count == 0 }
 
-    /// Counts the element that was put at `slot`, and moves `slot` on.
+    /// Counts the element that was written to `slot`, and advances `slot`.
     @inline(__always) mutating func commit(_ type: ChannelElementType) {
         slot = slot.unsafelyUnwrapped + type.size
         room &-= 1
         count &+= 1
-        invariant(room >= 0, "an element was put where there was room")
+        invariant(room >= 0, "the last piece had room for the element")
     }
 
-    /// Adds a piece when the others have no room left.
+    /// Adds a piece, because the last one is full.
     mutating func append(_ piece: ChannelPiece, upTo capacity: Int, _ type: ChannelElementType) {
         endPiece(type)
         pieces.append(piece)
@@ -142,8 +138,7 @@ struct ChannelSent {
         checkInvariants(type)
     }
 
-    /// Checks for room in the last piece, which may have been left unfilled because the channel was full. Returns
-    /// whether there is room in it now.
+    /// Returns whether the last piece has room now. It may be only partly filled, because the channel was full.
     mutating func reopen(upTo capacity: Int, _ type: ChannelElementType) -> Bool {
         guard let last = pieces.last else { return false }
         room = min(last.room - filled(last, type), capacity - count)
@@ -152,7 +147,7 @@ struct ChannelSent {
 
     var hasOnePiece: Bool { pieces.count == 1 }
 
-    /// Moves everything from the only piece to a larger one.
+    /// Moves all elements from the only piece to a larger one.
     mutating func move(to larger: ChannelPiece, upTo capacity: Int, _ type: ChannelElementType) {
         guard let small = pieces.removeFirst() else { return }
         pieces.append(larger)
@@ -170,8 +165,8 @@ struct ChannelSent {
         return pieces
     }
 
-    /// Moves the first element to `memory`, if there is one. Returns the first piece if it is used up and another one
-    /// follows. The only piece is not returned, but filled again from its start.
+    /// Moves the first element to `memory`, if there is one. Returns the first piece if it is now empty and another one
+    /// follows. The only piece stays, and is filled again from its start.
     mutating func takeFirst(
         to memory: UnsafeMutableRawPointer, upTo capacity: Int, _ type: ChannelElementType
     ) -> ChannelPiece? {
@@ -193,16 +188,15 @@ struct ChannelSent {
         return nil
     }
 
-    /// Leaves no room, so that the next sender finds that the channel accepts no more elements.
+    /// Sets `room` to 0, so that the next sender notices that the channel accepts no more elements.
     mutating func end() { room = 0 }
 
-    /// In debug builds: the pieces hold as many elements as are counted.
     @inline(__always) private func checkInvariants(_ type: ChannelElementType) {
         #if DEBUG
             guard let last = pieces.last else { return }
-            invariant(room >= 0 && filled(last, type) + room <= last.room, "there is no more room than in a piece")
+            invariant(room >= 0 && filled(last, type) + room <= last.room, "the room fits in the last piece")
             guard pieces.count == 1 else { return }
-            invariant(filled(last, type) - taken == count, "elements of the only piece are counted")
+            invariant(filled(last, type) - taken == count, "the count of elements is right")
         #endif
     }
 
@@ -210,7 +204,7 @@ struct ChannelSent {
         if let last = pieces.last { last.count = filled(last, type) }
     }
 
-    /// How many elements were put into the last piece.
+    /// How many elements the last piece holds.
     private func filled(_ last: ChannelPiece, _ type: ChannelElementType) -> Int {
         slot.map { ($0 - last.elements(type)) / type.size } ?? 0
     }
@@ -219,14 +213,13 @@ struct ChannelSent {
 /// Empty pieces that are kept to be filled again. Guarded by the channel's lock.
 struct ChannelSpare {
     private(set) var pieces = ChannelPieces()
-    /// How many pieces are kept at most: as many as the last batch had, or half of the former limit if that is more.
+    /// How many pieces may be kept: as many as the last batch had, but at least half the former limit.
     private var kept = 1
-    /// How many elements a new piece has room for; 0 before the first piece. It begins small, because many channels
-    /// never have many elements.
+    /// How many elements fit into a new piece; 0 before the first piece.
     private var room = 0
 
     private static let firstRoom = 16
-    /// The largest size of a piece, and of all kept pieces together, in bytes.
+    /// The greatest size of one piece, and of all kept pieces together, in bytes.
     private static let (largest, mostKept) = (1 << 15, 1 << 22)
 
     mutating func take(upTo capacity: Int, _ type: ChannelElementType) -> ChannelPiece {
@@ -234,7 +227,7 @@ struct ChannelSpare {
         return pieces.removeFirst() ?? ChannelPiece(room: room, type)
     }
 
-    /// Returns an empty piece with twice the room. Returns nil if pieces have their largest size already.
+    /// Returns an empty piece with twice the room; nil if pieces have their greatest size already.
     mutating func takeLarger(upTo capacity: Int, _ type: ChannelElementType) -> ChannelPiece? {
         let most = mostRoom(upTo: capacity, type)
         guard room < most else { return nil }
@@ -258,7 +251,7 @@ struct ChannelSpare {
         while pieces.count > kept { pieces.removeFirst()?.free() }
     }
 
-    /// Frees the kept pieces, and keeps none from now on.
+    /// Frees the kept pieces. No piece is kept after this.
     mutating func end() {
         kept = 0
         freeAll()

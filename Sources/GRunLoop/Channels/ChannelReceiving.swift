@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closures that receive from a channel, and the modes in which they do.
+// Closures that receive from a channel, and the modes in which they receive.
 
 extension GRunLoop.Channel {
-    /// Calls a closure with each element, on a loop's thread, in the order in which the elements came.
+    /// Calls a closure with each element, on a loop's thread, in the order in which the elements were sent.
     ///
-    /// A channel has one receiver, which is never replaced: a second one is ignored, and a message is logged. The
-    /// channel keeps the closure until the channel ends. The closure may send, add the channel to modes and remove it,
-    /// close the channel, and run the loop. If the loop has ended, the channel is invalidated immediately.
+    /// A channel has one receiver, which is never replaced. A second receiver is ignored, and a message is logged. The
+    /// channel retains the closure until the channel ends. The closure may send elements, add the channel to modes and
+    /// remove it, close the channel, and run the loop. If the loop has ended, the channel is invalidated immediately.
     ///
     /// - Parameters:
     ///   - loop: the loop whose thread receives.
-    ///   - names: the modes in which the loop delivers. With an empty list, nothing is delivered until the channel is
+    ///   - names: the modes in which the loop delivers. If the list is empty, nothing is delivered until the channel is
     ///     added to a mode.
     ///   - body: called with each element.
     ///
@@ -23,9 +23,9 @@ extension GRunLoop.Channel {
         core.receive(on: loop, inModes: names) { Self.deliver(core, body) }
     }
 
-    /// Calls a closure that belongs to the caller's actor with each element. The actor must live on `loop`, or `loop`
-    /// must be a loop of virtual time on the actor's thread. Otherwise the process ends with a message. The closure is
-    /// called and released on the actor, and need not be `@Sendable`.
+    /// Calls a closure that belongs to the caller's actor with each element. The closure is called and released on the
+    /// actor, and need not be `@Sendable`. The actor must live on `loop`, or `loop` must be a loop of virtual time on
+    /// the actor's thread. Otherwise the process ends with a message.
     ///
     /// Threads: the actor's. Otherwise it works like ``receive(on:inModes:_:)``.
     @inlinable public func receive(
@@ -49,16 +49,17 @@ extension GRunLoop.Channel {
         core.receive(on: loop, inModes: names, onMainActor: { @MainActor in Self.deliver(core, body) })
     }
 
-    /// Calls a closure with the elements that wait, on a loop's thread: one batch in each pass.
+    /// Calls a closure on a loop's thread with many elements at a time: one batch in each pass.
     ///
-    /// A batch holds the elements that wait when the channel's turn comes, up to 32 KiB of them. Further passes deliver
-    /// the rest, and other ready work has its turn between them. The elements are released when the closure returns.
-    /// Elements that come meanwhile, and elements that a nested run delivers, are in other batches.
+    /// A batch contains the elements that wait when the channel has its turn, at most 32 KiB of them. Further passes
+    /// deliver the rest, and other ready work has its turn between these passes. The elements are released when the
+    /// closure returns. Elements that are sent meanwhile, and elements that a nested run delivers, are in other
+    /// batches.
     ///
     /// - Parameters:
     ///   - loop: the loop whose thread receives.
     ///   - names: the modes in which the loop delivers.
-    ///   - body: called with the elements; there is at least one.
+    ///   - body: called with at least one element.
     ///
     /// Threads: any. Otherwise it works like ``receive(on:inModes:_:)``.
     @inlinable public func receiveBatches(
@@ -69,9 +70,9 @@ extension GRunLoop.Channel {
         core.receive(on: loop, inModes: names) { Self.deliverBatch(core, body) }
     }
 
-    /// Calls a closure that belongs to the caller's actor with batches of elements. The actor must live on `loop`, or
-    /// `loop` must be a loop of virtual time on the actor's thread. Otherwise the process ends with a message. The
-    /// closure is called and released on the actor, and need not be `@Sendable`.
+    /// Calls a closure that belongs to the caller's actor with batches of elements. The closure is called and released
+    /// on the actor, and need not be `@Sendable`. The actor must live on `loop`, or `loop` must be a loop of virtual
+    /// time on the actor's thread. Otherwise the process ends with a message.
     ///
     /// Threads: the actor's. Otherwise it works like ``receiveBatches(on:inModes:_:)``.
     @inlinable public func receiveBatches(
@@ -101,8 +102,7 @@ extension GRunLoop.Channel {
         }
     }
 
-    /// Moves an element out of the channel's memory. Only the caller has it then, so that passing it on keeps no second
-    /// reference.
+    /// Moves an element out of the channel's memory. The caller then has the only reference to it.
     @inlinable static func take(_ slot: UnsafeMutableRawPointer) -> sending Element {
         nonisolated(unsafe) let element = slot.assumingMemoryBound(to: Element.self).move()
         return element
@@ -150,13 +150,13 @@ extension ChannelCore {
 }
 
 extension GRunLoop.Channel: GRunLoop.Item {
-    /// Adds the channel to another mode of the loop that receives from it, removes it from a mode, or tells whether it
-    /// is in a mode: see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
+    /// Adds the channel to another mode of its loop, removes it from a mode, or returns whether it is in a mode: see
+    /// ``GRunLoop/Item/carryOut(_:of:forMode:)``.
     ///
-    /// Adding the channel to another loop, or adding a channel without a receiver, is a misuse: it is ignored, and a
-    /// message is logged. After a removal nothing more is delivered in that mode, not even the rest of a delivery that
-    /// is under way. A task keeps the elements that it has taken. The other elements wait until the channel is added to
-    /// a mode again.
+    /// If you add the channel to a loop that does not receive from it, or before it has a receiver, the call is ignored
+    /// and a message is logged. After a removal, the loop delivers nothing more in that mode, not even the rest of the
+    /// current batch. But a task keeps the elements that it has taken already. All other elements wait until the
+    /// channel is added to a mode again.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopAddSource`, `CFRunLoopRemoveSource` and
     /// `CFRunLoopContainsSource`.

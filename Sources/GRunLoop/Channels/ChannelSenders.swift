@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tasks and threads that wait for room in a channel, in the order in which they began to wait.
 
-/// A task or a thread that waits for room, and its element. Guarded by the channel's lock.
+/// A waiting task or thread, and its element. Guarded by the channel's lock.
 @usableFromInline final class ChannelSender: @unchecked Sendable {
-    /// The element; nil once the channel has it.
+    /// The element; nil once the channel has accepted it.
     private var element: UnsafeMutableRawPointer?
     private var waiter: Waiter?
-    /// The result for a waiting thread, set before its semaphore is signalled.
+    /// The result for a waiting thread. It is set before the thread's semaphore is signalled.
     fileprivate private(set) var result = GRunLoop.SendResult.full
 
     fileprivate var next: ChannelSender?
-    /// Not retained: the previous sender holds this one.
+    /// Not retained, because `next` is retained. Otherwise there would be a reference cycle.
     fileprivate unowned(unsafe) var previous: ChannelSender?
     fileprivate var isListed = false
 
     init(_ element: UnsafeMutableRawPointer) { self.element = element }
 
-    /// Moves the element to the channel, into `slot`. Call it with the lock held.
+    /// Moves the element into the channel, to `slot`. Call it with the lock held.
     func move(to slot: UnsafeMutableRawPointer, _ type: ChannelElementType) {
         guard let element = element.take() else { return }
         type.move(element, slot, 1)
@@ -27,7 +27,7 @@
         case thread(Semaphore)
     }
 
-    /// Ends the wait with a result. Call it once, after the lock is released.
+    /// Ends the wait with a result. Call it once, without the lock.
     func resume(_ result: GRunLoop.SendResult, isCancelled: Bool = false) {
         switch waiter.take() {
         case .task(let suspension): suspension.resume(result, isCancelled: isCancelled)
@@ -41,7 +41,7 @@
     fileprivate func wait(_ waiter: Waiter) { self.waiter = waiter }
 }
 
-/// The waiting senders, in a linked list, because a cancelled task leaves it from the middle. Guarded by the channel's
+/// A linked list of the waiting senders, because a cancelled sender leaves it from the middle. Guarded by the channel's
 /// lock.
 struct ChannelSenders {
     private var first: ChannelSender?
@@ -73,14 +73,13 @@ struct ChannelSenders {
         checkInvariants()
     }
 
-    /// In debug builds: the first senders are linked to each other, and a short list has the right ends.
     @inline(__always) private func checkInvariants() {
         #if DEBUG
             invariant((first == nil) == (last == nil), "a list has both ends or none")
             var (before, at) = (nil as ChannelSender?, first)
             for _ in 0..<Invariant.few {
                 guard let sender = at else { break }
-                invariant(sender.isListed && sender.previous === before, "a sender knows the one before")
+                invariant(sender.isListed && sender.previous === before, "a sender refers to the previous one")
                 (before, at) = (sender, sender.next)
             }
             invariant(at != nil || last === before, "the list knows its last sender")
@@ -95,12 +94,12 @@ struct ChannelSenders {
 }
 
 extension ChannelCore {
-    /// Suspends the task until there is room for the element at `element`, which is moved out if the channel accepts
-    /// it. A cancelled task does not wait.
+    /// Suspends the task until there is room for the element at `element`. An accepted element is moved out. A
+    /// cancelled task does not wait.
     nonisolated(nonsending) func wait(toSend element: UnsafeMutableRawPointer) async -> GRunLoop.SendResult {
         let (sender, suspension) = (ChannelSender(element), Suspension<GRunLoop.SendResult>())
         enqueue(sender, .task(suspension))
-        // If there is room already, the task goes on in the same job.
+        // If the result is known already, the task continues without being suspended.
         if let result = suspension.known { return result }
         return await wait(for: suspension, of: sender, isolation: #isolation)
     }
@@ -117,12 +116,13 @@ extension ChannelCore {
         }
     }
 
-    /// Blocks the calling thread until there is room for the element at `element`, until `end` at most. The element is
-    /// moved out if the channel accepts it.
+    /// Blocks the thread until there is room for the element at `element`, or until `end`. An accepted element is moved
+    /// out.
     func wait(toSend element: UnsafeMutableRawPointer, until end: Nanoseconds) -> GRunLoop.SendResult {
         let (sender, semaphore) = (ChannelSender(element), Semaphore())
         enqueue(sender, .thread(semaphore))
-        // The thread that takes the sender off the list resumes it: this thread, or another one that is about to do so.
+        // Only the thread that removes the sender from the list resumes it. If `cancel` does not remove it, another
+        // thread will resume it.
         if !semaphore.wait(until: end) {
             cancel(sender)
             _ = semaphore.wait(until: .never)
@@ -138,7 +138,7 @@ extension ChannelCore {
             return sender.resume(.closed)
         }
         guarded.senders.append(sender)
-        // The receiver may have made room since the sender found none.
+        // The receiver may have made room since the sender found the channel full.
         let admitted = admitSendersLocked()
         let told = admitted.isEmpty || guarded.isScheduled ? nil : guarded.source
         if !admitted.isEmpty { guarded.isScheduled = true }

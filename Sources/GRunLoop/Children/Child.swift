@@ -4,13 +4,13 @@
 import CGRun
 import Glibc
 
-/// A child process that can be waited for. Its descriptor is closed with it. Threads: any.
+/// A child process and its descriptor, which is closed when this object is released. Threads: any.
 final class Child: Sendable {
     let pid: Int32
     let descriptor: Int32
 
-    /// - Throws: an error if it is known already that the exit status can never be read. Otherwise the wait would never
-    ///   end, or would end with a process that is not a child.
+    /// - Throws: an error if the exit status can certainly never be read. Otherwise the wait could last forever, or end
+    ///   with a process that is not a child.
     init(_ pid: Int32) throws(GRunLoop.SystemError) {
         // Process ids are positive. In other calls, such as waitpid(2), zero and negative numbers mean process groups.
         guard pid > 0 else { throw .notAChild(pid) }
@@ -32,11 +32,11 @@ final class Child: Sendable {
         cgrun_close(descriptor)
     }
 
-    /// Whether the child has ended, or its status can never be read.
+    /// Whether the child has ended, or its status can never be read. Does not reap the child.
     var hasEnded: Bool { look(reaping: false) != nil }
 
-    /// Reaps the child and returns its status, or why the status is unknown; nil while the child runs or a debugger
-    /// holds it. After a reap the kernel knows nothing more of the child.
+    /// Reaps the child. Returns its status, or the reason why the status is unknown; nil while the child runs or a
+    /// debugger holds it. After that, the kernel does not know the child any more.
     func reap() -> Result<GRunLoop.ExitStatus, GRunLoop.SystemError>? { look(reaping: true) }
 
     private func look(reaping: Bool) -> Result<GRunLoop.ExitStatus, GRunLoop.SystemError>? {
@@ -44,14 +44,14 @@ final class Child: Sendable {
         return switch cgrun_child_wait(descriptor, reaping, &status) {
         case 0: nil
         case 1: .success(GRunLoop.ExitStatus(waitStatus: status))
-        // Linux 5.3 can open a process, but cannot wait for its descriptor (EINVAL).
+        // Linux 5.3 can open a pidfd, but cannot wait for it (EINVAL).
         default: .failure(errno == ECHILD ? .statusLost(pid) : .forbidden(call: "waitid(2)", errno: errno))
         }
     }
 
     private static func error(_ errno: Int32, of pid: Int32) -> GRunLoop.SystemError {
         switch errno {
-        // ESRCH: no process has the number. EINVAL and ENOENT: the number is a thread's, and not a process's.
+        // ESRCH: no process has the number. EINVAL and ENOENT: the number belongs to a thread, not to a process.
         case ESRCH, EINVAL, ENOENT: cgrun_children_are_discarded() ? .statusLost(pid) : .notAChild(pid)
         default: .init(errno: errno, of: "pidfd_open(2)")
         }

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Awaiting the end of a child process.
+// Waiting with `await` for the end of a child process.
 
 extension GRunLoop {
-    /// Suspends the task until a child process has ended, and reaps the child. The thread is not blocked.
+    /// Suspends the task until a child process has ended, and reaps the child. No thread is blocked.
     ///
-    /// If the task is cancelled, the child is neither ended nor reaped: its status stays for the next caller that
-    /// waits. A child has one owner, see ``ChildSource``. When this returns, the child's output may not have been read
-    /// to the end: wait for the end of the pipe as well.
+    /// If the task is cancelled, the child is neither ended nor reaped, and its status stays for the next caller. Only
+    /// one caller may wait for a child: see ``ChildSource``. When this returns, the child's pipe may still hold output:
+    /// also read the pipe to its end.
     ///
     /// - Parameters:
-    ///   - pid: a child of this process that was not reaped yet. It may have ended already: then the task is not
-    ///     suspended.
-    ///   - names: the modes in which the loop notices the end of the child. While none of these modes runs, the wait
-    ///     goes on.
-    /// - Returns: how the child has ended.
-    /// - Throws: ``SystemError`` immediately, if it is known already that the status can never be read, or if no
-    ///   descriptor is left to wait with. `CancellationError` as soon as the task is cancelled. ``LoopEndedError`` if
-    ///   the loop's thread has ended or ends, and in a forked child.
+    ///   - pid: a child of this process that was not reaped yet. If it has already ended, the task is not suspended.
+    ///   - names: the modes in which the loop notices the end of the child. While none of these modes runs, the task
+    ///     stays suspended.
+    /// - Returns: the exit status of the child.
+    /// - Throws: ``SystemError`` immediately, if the status can certainly never be read, or if no descriptor is left.
+    ///   `CancellationError` as soon as the task is cancelled. ``LoopEndedError`` if the loop's thread has ended or
+    ///   ends, and in a forked child.
     ///
     /// Threads: any. The task is resumed as by ``ItemSequence/Iterator/next()``. There is no corresponding Core
     /// Foundation function; GLib's is `g_subprocess_wait_async`.
@@ -30,8 +29,7 @@ extension GRunLoop {
         let mailbox = Mailbox<Void>(of: self) { older, _ in older }
         // Closes the mailbox even if the task is cancelled before it first suspends.
         defer { mailbox.close(.done) }
-        // The task reaps the child, and this closure does not: if the task is cancelled now, the status must not be
-        // lost.
+        // The task reaps the child, not this closure. Otherwise the status would be lost if the task is cancelled now.
         let source = OwnDescriptorSource(descriptor: child.descriptor) { source, _ in
             guard child.hasEnded else { return source.waitForDebugger() }
             source.invalidate()

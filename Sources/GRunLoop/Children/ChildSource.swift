@@ -1,56 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a child process, as a source.
+// Child processes, as sources that report their end.
 
 import CGRun
 
 extension GRunLoop {
-    /// A source that is performed once, when a child process has ended.
+    /// A source whose closure is called once, after a child process has ended.
     ///
-    /// The source reaps the child, right before it calls its closure. It installs no handler of SIGCHLD and touches no
-    /// other child. So it works beside GLib and swift-subprocess, which have children of their own.
+    /// The source reaps the child right before it calls the closure. It installs no SIGCHLD handler and does not touch
+    /// other children. So you can use it together with GLib and swift-subprocess, which have their own children.
     ///
-    /// **A child has one owner**: the code that reaps the child first gets its status. `GSubprocess`,
+    /// **A child has one owner**: only the code that reaps the child gets its status. `GSubprocess`,
     /// `g_child_watch_add()`, Foundation's `Process` and swift-subprocess reap their own children: do not make a source
-    /// for these. If other code has reaped a child of GLib's that failed, GLib reports status 0 for it.
+    /// for these. If other code reaps a child of GLib's, GLib reports status 0, even if the child failed.
     ///
-    /// Invalidating or releasing the source neither ends nor reaps the child. Another source can wait for the child
-    /// then, even if it has ended meanwhile.
+    /// Invalidating or releasing the source neither ends nor reaps the child. Another source can then wait for the
+    /// child, even if the child has ended meanwhile.
     ///
-    /// **The end of a child and the end of its output are two events.** The kernel reports them by two descriptors, and
-    /// either can come first. The child's last output may still be in the pipe when the child source is performed. A
-    /// child may close its output and go on. A process that the child has started may keep the output open after the
-    /// child has ended. So wait for both before you use the result:
+    /// **The end of a child and the end of its output are two events.** The kernel reports them through two
+    /// descriptors, in either order. The child's last output may still be in the pipe when the closure is called. A
+    /// child may close its output and continue. A process that the child started may keep the output open after the
+    /// child has ended. So wait for both events before you use the result:
     ///
     /// 1. Watch the pipe with a ``DescriptorSource``, and read until `read(2)` returns 0.
-    /// 2. In the handler of the child source, keep the outcome.
-    /// 3. Go on in whichever of the two handlers comes second. Set a timer in the child source's handler if other
-    ///    processes can have the pipe.
+    /// 2. In the handler of the child source, store the outcome.
+    /// 3. Continue in the handler that is called second. If other processes may hold the pipe open, set a timer in the
+    ///    child source's handler.
     ///
     /// `Examples/Sources/daemon` does this.
     ///
-    /// Threads: any. Core Foundation has nothing of the kind; the corresponding function of GLib is
-    /// `g_child_watch_source_new`, libdispatch's `DISPATCH_SOURCE_TYPE_PROC` does not exist on Linux.
+    /// Threads: any. There is no corresponding Core Foundation type. The corresponding GLib function is
+    /// `g_child_watch_source_new`. libdispatch's `DISPATCH_SOURCE_TYPE_PROC` does not exist on Linux.
     public final class ChildSource: Item, Sendable {
-        /// How the child has ended, or why that is not known: ``SystemError/statusLost(_:)`` if other code has reaped
-        /// the child.
+        /// The exit status of the child, or the reason why it is unknown: ``SystemError/statusLost(_:)`` if other code
+        /// has reaped the child.
         public typealias Outcome = Result<ExitStatus, SystemError>
 
-        /// The child's process id. After the child was reaped, another process may have the number. Threads: any.
+        /// The child's process id. After the child was reaped, another process may get this id. Threads: any.
         public var pid: Int32 { child.pid }
         private let child: Child
-        /// The handler of the descriptor source that stands for this one in its modes.
+        /// The handler of the descriptor source that represents this source in its modes.
         private let handler: @Sendable (DescriptorSource, DescriptorSource.Conditions) -> Void
         /// Holds the closure and its actor, if the closure belongs to an actor; otherwise nil.
         private let confined: Confined?
         private let standIn = StandIn()
 
-        /// Creates a source that waits for the end of a child, and may be added to any loop.
+        /// Creates a source that waits for the end of a child, and can be added to any loop.
         ///
         /// - Parameters:
         ///   - pid: a child of this process that was not reaped yet. It may have ended already.
-        ///   - handler: called once, on the loop's thread; the source is invalid by then. The closure is released with
-        ///     the source.
-        /// - Throws: ``SystemError`` immediately, if it is known already that the status can never be read.
+        ///   - handler: a closure that is called once, on the loop's thread. The source is already invalid during the
+        ///     call. The closure is released when the source is released.
+        /// - Throws: ``SystemError`` immediately, if the status can certainly never be read.
         ///
         /// Threads: any. The corresponding function of GLib is `g_child_watch_source_new`.
         public convenience init(
@@ -78,9 +78,9 @@ extension GRunLoop {
             handler(source, outcome)
         }
 
-        /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
+        /// Carries out an operation that a loop requests: see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
         ///
-        /// - Throws: ``GRunLoop/SystemError`` if a limit or a sandbox keeps the loop from watching.
+        /// - Throws: ``GRunLoop/SystemError`` if a limit or a sandbox prevents the loop from watching the source.
         ///
         /// Threads: any.
         @discardableResult public func carryOut(
@@ -92,13 +92,13 @@ extension GRunLoop {
             }
         }
 
-        /// Whether the source is valid: false from the call of ``invalidate()`` on, once the child's end was reported,
-        /// and always in a forked child.
+        /// Whether the source is valid. False once ``invalidate()`` was called or the end of the child is reported, and
+        /// in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isValid: Bool { standIn.isValid }
 
-        /// Removes the source from every mode, permanently. The child goes on, and is not reaped. If another thread
+        /// Removes the source from every mode, permanently. The child continues, and is not reaped. If another thread
         /// invalidates the source, a call whose turn has come may still begin. A second call does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
@@ -118,8 +118,7 @@ extension GRunLoop {
 }
 
 extension GRunLoop.ChildSource: CustomStringConvertible {
-    /// A text that says whether the source is valid, its child and its label. It is for people to read; its format may
-    /// change.
+    /// A text for people: the source's validity, child and label. The format may change.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {
@@ -131,9 +130,9 @@ extension GRunLoop.ChildSource: CustomStringConvertible {
 extension GRunLoop.DescriptorSource {
     /// Stops watching the descriptor for 50 ms, because a debugger still holds the child, which has ended.
     ///
-    /// The child cannot be reaped until the debugger has looked at it, but its descriptor is readable meanwhile.
-    /// Without the pause the source would be performed in every pass. The pause is real time, even if the loop's time
-    /// is virtual.
+    /// The child cannot be reaped until the debugger has waited for it, but the descriptor is readable meanwhile.
+    /// Without the pause, every pass would perform the source. The pause is real time, even if the loop's time is
+    /// virtual.
     func waitForDebugger() {
         change(to: [])
         let waiting = Unmanaged.passRetained(Waiting(source: self)).toOpaque()

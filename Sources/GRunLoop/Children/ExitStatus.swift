@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a child process has ended.
+// The exit status of a child process.
 
 import Glibc
 
 extension GRunLoop {
     /// How a child process has ended.
     ///
-    /// There is no corresponding Core Foundation type; Foundation's are `Process.terminationStatus` and
-    /// `terminationReason`, C's is the status of `waitpid(2)`.
+    /// There is no corresponding Core Foundation type. Foundation has `Process.terminationStatus` and
+    /// `terminationReason`, and C has the status of `waitpid(2)`.
     public enum ExitStatus: Hashable, Sendable, CustomStringConvertible {
         /// The process has called `exit()`, or returned from `main()`.
         case exited(code: Int32)
         /// A signal has ended the process.
         case signalled(Int32, dumpedCore: Bool)
 
-        /// The exit code, 0 to 255; nil if a signal has ended it. Threads: any.
+        /// The exit code, 0 to 255; nil if a signal has ended the process. Threads: any.
         public var code: Int32? { if case .exited(let code) = self { code } else { nil } }
 
         /// The signal that has ended the process; nil if the process has exited. Threads: any.

@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events that one query of a mode's epoll has returned. Each pass services one of them.
+// The ready descriptors of a mode, fetched in batches from its epoll.
 
 import CGRun
 import Glibc
 
-/// The events that one query of a mode's epoll has returned: a ring, in the order of service. Each pass services one
-/// event. Guarded by the loop's lock.
+/// The events that one query of a mode's epoll has returned, in a ring buffer in the order of service. Guarded by the
+/// loop's lock.
 struct DescriptorBatch: ~Copyable {
     /// The kernel's record of one event: `data` identifies the watch, `events` holds the conditions.
     typealias Event = epoll_event
 
-    /// A power of two.
+    /// The capacity. A power of two, because `slot(_:)` wraps around with a mask.
     static let size = 64
-    /// The largest size of a small batch. In a small batch, the loop asks the kernel for each event whether the
-    /// descriptor number still belongs to the same file. Each question is one system call.
+    /// A batch of at most this many events is small. For each event of a small batch, one system call checks that the
+    /// descriptor number still belongs to the watched file.
     private static let few = 4
 
-    /// The mode whose epoll the events come from; nil after ``discard()``. It is stored as an identity, because
+    /// The mode whose epoll returned the events; nil after ``discard()``. Only its identity is stored, because
     /// comparing references would retain and release them.
     private var mode: ObjectIdentifier?
     private let events = UnsafeMutablePointer<Event>.allocate(capacity: size)
     private var head = 0
     private var count = 0
-    /// True if the last query filled the batch, so that the kernel may have more events.
+    /// True if the last query filled the batch: the kernel may have more events.
     private var isFull = false
-    /// How many events the next query fetches at most. The kernel moves all fetched events behind the others. If full
-    /// batches were discarded again and again before they are used up, the loop would service the same few descriptors
-    /// forever. So after a full batch was discarded, each query fetches one event, until a batch is used up.
+    /// The maximum number of events of the next query. The kernel moves fetched events to the end of its list. If every
+    /// full batch were discarded early, the loop would service the same few descriptors forever. So after a full batch
+    /// is discarded, each query fetches one event, until a batch is used up.
     private var room = Int32(size)
-    /// Selects the event of a large batch whose number is confirmed: its position, as a 32-bit fraction of the batch.
+    /// Selects which event of a large batch is checked: its position, as a 32-bit fraction of the batch. It also
+    /// selects which queries fetch two events.
     private var turn: UInt32 = 0
     private var lost: [LostNumber] = []
 
@@ -49,8 +50,8 @@ struct DescriptorBatch: ~Copyable {
         count == 0 || self.mode != ObjectIdentifier(mode)
     }
 
-    /// Returns the next source to call, and its conditions; nil if the batch has none for this mode. Drops the events
-    /// in front that no source waits for any more.
+    /// Returns the next source to call and its conditions; nil if the batch has none for this mode. Drops the leading
+    /// events that no source waits for any more.
     mutating func first(in mode: ModeState) -> DescriptorSet.Receiver? {
         while !isEmpty(in: mode) {
             if let receiver = mode.descriptors.receiver(of: slot(0).pointee) { return receiver }
@@ -65,26 +66,26 @@ struct DescriptorBatch: ~Copyable {
         invariant(0...Self.size ~= count, "a batch holds no more than it has room for")
     }
 
-    /// How many events the next query fetches at most. One query in eight fetches two events instead of one. If each
-    /// second query is discarded before its event is serviced, the loop would otherwise service the same descriptor
-    /// forever.
+    /// Returns the maximum number of events of the next query. If the maximum is one, one query in eight fetches two
+    /// events instead. Otherwise, if every second query were discarded before its event is serviced, the loop would
+    /// service the same descriptor forever.
     private mutating func nextRoom() -> Int32 {
         guard room == 1 else { return room }
         turn &+= 0x9E37_79B9
         return turn < 1 << 29 ? 2 : 1
     }
 
-    /// Drops the remaining events. The kernel reports again what is still ready.
+    /// Drops the remaining events. If their descriptors are still ready, the next query returns them again.
     mutating func discard() {
         if count > 0, isFull { room = 1 }
         mode = nil
         count = 0
     }
 
-    /// Asks the kernel what is ready, without waiting. Returns false, with errno set, if the kernel refuses the query.
+    /// Queries the mode's epoll without waiting. Returns false, with errno set, if the query fails.
     ///
-    /// Service begins after the descriptor that was serviced last. The kernel may list the descriptors in the same
-    /// order each time. A program that services one event a run would then always get the first.
+    /// The new batch begins after the descriptor that was serviced last. The kernel may list the descriptors in the
+    /// same order each time. A program that services one event in each run would then always get the first descriptor.
     mutating func fetch(from mode: ModeState) -> Bool {
         if self.mode != nil { room = Int32(Self.size) }
         self.mode = ObjectIdentifier(mode)
@@ -96,8 +97,7 @@ struct DescriptorBatch: ~Copyable {
         guard count > 1, let last = (0..<count).first(where: { events[$0].data.u64 == mode.lastWatch }) else {
             return found >= 0
         }
-        // Rotates the events up to the last serviced descriptor behind the others. If that descriptor is already the
-        // last one, the order is right.
+        // Moves the events up to and including the last serviced descriptor to the end.
         if last < count - 1 {
             reverse(0, last + 1)
             reverse(last + 1, count)
@@ -114,10 +114,10 @@ struct DescriptorBatch: ~Copyable {
         }
     }
 
-    /// Drops the events that no source waits for any more. Returns whether a number was lost.
+    /// Drops the events that no source waits for any more. Returns whether the epoll must be replaced.
     ///
-    /// It confirms all numbers of a small batch, but only one number of a large batch. So it costs at most as much as
-    /// the query.
+    /// Checks every number of a small batch, but only one number of a large batch, to cost at most as much as the
+    /// query.
     mutating func dropOrphans(of mode: ModeState) -> Bool {
         guard !isEmpty(in: mode) else { return false }
         let confirmsAll = !isLarge
@@ -132,20 +132,19 @@ struct DescriptorBatch: ~Copyable {
         return kept < count
     }
 
-    /// Whether the batch is large: then only one of its numbers is confirmed.
     var isLarge: Bool { count > Self.few }
 
-    /// Asks the kernel whether the number of one event still belongs to the file that is ready. Returns false if it
-    /// does not: then no source waits for the event.
+    /// Checks one event of a large batch. Returns false if no source waits for the event, or if the event's number no
+    /// longer belongs to the watched file.
     mutating func confirmOne(in mode: ModeState) -> Bool {
-        // Steps of the golden ratio select every number sooner or later, even if each batch begins a few events later
+        // Steps of the golden ratio reach every event sooner or later, even if each batch begins a few events later
         // than the batch before.
         turn &+= 0x9E37_79B9
         return isSound(Int((UInt64(turn) * UInt64(count)) >> 32), in: mode, confirms: true)
     }
 
-    /// Whether a source waits for the event and, if `confirms` is true, the number still belongs to the file. If not,
-    /// the number is added to `lost`.
+    /// Returns whether a source waits for the event and, if `confirms` is true, whether its number still belongs to the
+    /// watched file. If not, adds the number to `lost`.
     private mutating func isSound(_ index: Int, in mode: ModeState, confirms: Bool) -> Bool {
         let event = slot(index).pointee
         guard let source = mode.descriptors.receiver(of: event)?.source else {
@@ -153,21 +152,21 @@ struct DescriptorBatch: ~Copyable {
             return false
         }
         return source._withUnsafeGuaranteedRef {
-            // The library owns this descriptor. The program does not know it, and so does not close it.
+            // A descriptor of the library is not checked: the program does not know it, and so does not close it.
             guard confirms, !$0.ownsDescriptor, !mode.descriptors.confirm(event) else { return true }
             lost.append(LostNumber(descriptor: event.descriptor, label: Labels.suffix(of: $0)))
             return false
         }
     }
 
-    /// Returns the numbers that were lost since the last call, and forgets them.
     mutating func takeLost() -> [LostNumber] {
         defer { lost = [] }
         return lost
     }
 
-    /// Takes the event of `source` out of the batch. It is the first event, unless a test has chosen another one.
-    /// Returns nil if the event is not there any more; the source may be deallocated then.
+    /// Removes the event of `source` from the batch, and returns its receiver. Usually it is the first event, but a
+    /// test may choose another one. Returns nil if the batch no longer has the event. In that case, the source may have
+    /// been deallocated.
     mutating func take(_ source: Unmanaged<GRunLoop.DescriptorSource>, in mode: ModeState) -> DescriptorSet.Receiver? {
         guard !isEmpty(in: mode) else { return nil }
         for index in 0..<count {
@@ -180,21 +179,18 @@ struct DescriptorBatch: ~Copyable {
         return nil
     }
 
-    /// Takes the first event of the batch. Returns nil if the batch is empty, or if no source waits for its first
-    /// event.
+    /// Takes the first event. Returns nil if the batch is empty, or if no source waits for the event.
     @inline(__always) mutating func takeFirst(in mode: ModeState) -> DescriptorSet.Receiver? {
         guard !isEmpty(in: mode), let receiver = mode.descriptors.receiver(of: slot(0).pointee) else { return nil }
         takeOut(at: 0, for: receiver, in: mode)
         return receiver
     }
 
-    /// Takes an event out of the batch, and records the turn of the source that gets it. The event's conditions for
-    /// other sources of the descriptor are dropped: the kernel reports them again, and then those sources get their
-    /// turn.
+    /// Removes an event from the batch, and records that its receiver had a turn. If other sources watch the same
+    /// descriptor, their conditions are dropped. The kernel reports these conditions again.
     private mutating func takeOut(
         at index: Int, for receiver: DescriptorSet.Receiver, in mode: ModeState
     ) {
-        // The next query begins its service behind this descriptor.
         let event = slot(index).pointee
         mode.lastWatch = event.data.u64
         mode.descriptors.noteTurn(of: receiver, on: event.descriptor)
@@ -207,18 +203,18 @@ struct DescriptorBatch: ~Copyable {
     }
 }
 
-/// A descriptor's number that the program closed while a source watched it, or gave to another file by `dup2(2)`. A
-/// copy keeps the old file open.
+/// A descriptor number that the program closed, or gave another file by `dup2(2)`, while a source watched it. A
+/// duplicate descriptor keeps the old file open.
 struct LostNumber {
     let descriptor: Int32
-    /// The source's label, formatted to follow `DescriptorSource` in the log message; empty if the source has no label
-    /// or is not known.
+    /// The source's label, formatted to follow `DescriptorSource` in a log message. Empty if the source has no label or
+    /// is unknown.
     let label: String
 }
 
 extension epoll_event {
-    /// The event's data holds the descriptor's number and the generation of its watch. The generation is needed because
-    /// a batch may still hold an event of an earlier watch of the same number.
+    /// The event's data holds the descriptor number and the generation of its watch. A batch may still hold an event of
+    /// an earlier watch of the same number, but with another generation.
     init(events: UInt32, descriptor: Int32, generation: UInt32) {
         self.init(
             events: events, data: epoll_data_t(u64: UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor))))

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptors that one mode watches: an epoll, and the sources of each descriptor.
+// The descriptors that one mode watches.
 
 import CGRun
 import Glibc
 
-/// The descriptors that one mode watches. Its epoll is made when the first descriptor is added. Guarded by the loop's
-/// lock.
+/// An epoll, which is made when the first descriptor is added, and the sources of each descriptor. Guarded by the
+/// loop's lock.
 final class DescriptorSet {
-    /// The source to call for an event, and the conditions to call it with. The source is not retained: it lives as
-    /// long as it is in the mode, and the code that calls it retains it.
+    /// The source to call for an event, the conditions to pass to it, and whether its descriptor has several sources.
+    /// The source is not retained, because the mode keeps it alive. The caller retains it for the callout.
     typealias Receiver = (
         source: Unmanaged<GRunLoop.DescriptorSource>, ready: GRunLoop.DescriptorSource.Conditions, isShared: Bool
     )
 
-    /// The watch of one descriptor: usually for one source.
     private struct Watch {
-        /// The source that was added first. Retained. Nil if the descriptor is not watched.
+        /// The source that was added first, retained; nil if the descriptor is not watched.
         var source: Unmanaged<GRunLoop.DescriptorSource>?
         /// Distinguishes this watch from an earlier watch of the same number, whose event may still be in a batch. 0 if
         /// the descriptor is not watched.
         var generation: UInt32 = 0
-        /// True from the second source of the descriptor on, until its last source is removed. The sources are in
-        /// `shared`.
+        /// True once a second source of the descriptor is added, until its last source is removed. Meanwhile the
+        /// sources are in `shared`.
         var isShared = false
     }
 
     private(set) var epoll: Int32 = -1
-    /// The watch of each descriptor, by number. Numbers are small, because the system gives the lowest free one.
+    /// The watch of each descriptor, indexed by number. Numbers are small, because the system assigns the lowest free
+    /// one.
     private var watches = UnsafeMutableBufferPointer<Watch>(start: nil, count: 0)
     private var shared: [Int32: SharedDescriptor] = [:]
     private var count = 0
     private var generations: UInt32
 
-    /// - Parameter generations: the generation of the last watch that was begun. Tests set it.
+    /// - Parameter generations: the generation of the most recent watch. Tests set it.
     init(generations: UInt32 = perturbs(CGRUN_SITE_COUNTER) ? .max - 2 : 0) { self.generations = generations }
 
     deinit {
@@ -44,7 +44,8 @@ final class DescriptorSet {
     }
 
     var isEmpty: Bool { count == 0 }
-    /// The epoll while it watches a descriptor, otherwise -1: each descriptor in a poll costs a sleep 160 to 380 ns.
+    /// The epoll if it watches any descriptor, otherwise -1, because each descriptor in a poll makes a sleep 160 to 380
+    /// ns slower.
     var watched: Int32 { count == 0 ? -1 : epoll }
 
     var all: [GRunLoop.DescriptorSource] { watchedDescriptors.flatMap(sources) }
@@ -64,7 +65,7 @@ final class DescriptorSet {
     private var watchedDescriptors: [Int32] {
         var found: [Int32] = []
         var index = 0
-        // Stops at the last watch, because the table reaches to the highest number ever watched.
+        // Stops after the last watch, because the table extends to the highest number that was ever watched.
         while found.count < count, index < watches.count {
             if watches[index].generation != 0 { found.append(Int32(index)) }
             index += 1
@@ -82,7 +83,7 @@ final class DescriptorSet {
         return watch.source.map { [$0.takeUnretainedValue()] } ?? []
     }
 
-    /// Adds a source. Returns what is wrong with the watch of its number, or nil: see ``WatchLoss``.
+    /// Adds a source. Returns a ``WatchLoss`` if the existing watch of its descriptor was lost, otherwise nil.
     func add(_ source: GRunLoop.DescriptorSource) throws(GRunLoop.SystemError) -> WatchLoss? {
         let descriptor = source.descriptor
         guard descriptor >= 0 else { throw .notOpen(descriptor: descriptor) }
@@ -90,8 +91,7 @@ final class DescriptorSet {
         if epoll < 0 {
             epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
             guard epoll >= 0 else { throw .init(errno: errno, of: "epoll_create1(2)") }
-            // The epoll is new, but the set may already have sources: an earlier rebuild may have found no free
-            // descriptor.
+            // Also watches the sources that an earlier rebuild left without an epoll.
             watchAll()
         }
         let known = watch(of: descriptor)
@@ -125,7 +125,7 @@ final class DescriptorSet {
             watch.source?.release()
         }
         if watch.isShared {
-            // The entry stays while a source is left, because it remembers whose turn it is.
+            // The entry stays until the last source is removed, because it records whose turn is next.
             if left.isEmpty { shared[descriptor] = nil } else { shared[descriptor]?.remove(source) }
             watches[Int(descriptor)].isShared = !left.isEmpty
         }
@@ -142,14 +142,14 @@ final class DescriptorSet {
         return nil
     }
 
-    /// Tells the kernel that a source of the set waits for other conditions than before. If a new condition holds now,
-    /// the kernel ends a poll that is under way. Returns what is wrong with the watch, or nil.
+    /// Updates the kernel's watch after the conditions of a source have changed. If a new condition holds now, the
+    /// kernel ends a poll that is under way. Returns a ``WatchLoss`` if the watch was lost, otherwise nil.
     func noteChange(of source: GRunLoop.DescriptorSource, from former: GRunLoop.DescriptorSource.Conditions)
         -> WatchLoss?
     {
         let descriptor = source.descriptor
         let others = Self.union(sources(of: descriptor).filter { $0 !== source })
-        // The kernel always watches for failures. It also goes on watching for what another source waits for.
+        // The kernel always watches for hang-ups and errors, and for the conditions of the other sources.
         let changed = former.symmetricDifference(source.conditionsLocked).subtracting(others.union([.hangUp, .error]))
         guard !changed.isEmpty else { return nil }
         do throws(GRunLoop.SystemError) {
@@ -159,8 +159,7 @@ final class DescriptorSet {
         }
     }
 
-    /// Begins a watch. `generation` must be new, so that no event of a file that had the number before reaches the
-    /// sources.
+    /// Begins a watch. `generation` must be new, so that the sources get no event of the number's former file.
     private func begin(
         _ descriptor: Int32, _ conditions: GRunLoop.DescriptorSource.Conditions, _ generation: UInt32
     ) throws(GRunLoop.SystemError) {
@@ -168,9 +167,8 @@ final class DescriptorSet {
             try control(EPOLL_CTL_ADD, descriptor, conditions, generation)
         } catch {
             guard error == .failed(call: "epoll_ctl(2)", errno: EEXIST) else { throw error }
-            // The kernel still has an old watch of this number and file. The program closed the descriptor while a
-            // source still used it, so the watch could not be removed. Now the program has duplicated the same file to
-            // the same number.
+            // The kernel still has an old watch of this number and file. The program closed the number while a source
+            // used it, so the watch could not be removed. Then the program duplicated the file to this number again.
             try control(EPOLL_CTL_MOD, descriptor, conditions, generation)
         }
     }
@@ -180,8 +178,8 @@ final class DescriptorSet {
         return generations
     }
 
-    /// Changes the conditions of a watch. Returns true if the number has become another file's meanwhile. Then the
-    /// sources wait for the new file, as they would in a `poll(2)`.
+    /// Changes the conditions of a watch. Returns true if the number belongs to another file now. In that case the
+    /// sources wait for the new file, as with `poll(2)`.
     private func change(
         _ descriptor: Int32, to conditions: GRunLoop.DescriptorSource.Conditions
     ) throws(GRunLoop.SystemError) -> Bool {
@@ -190,7 +188,7 @@ final class DescriptorSet {
             return false
         } catch {
             guard !isSandboxed else { throw error }
-            // The number has another file, or none. If the old file lives on, the new generation keeps its events from
+            // The number belongs to another file now, or is closed. The new generation keeps the old file's events from
             // the sources.
             let generation = nextGeneration()
             watches[Int(descriptor)].generation = generation
@@ -200,20 +198,20 @@ final class DescriptorSet {
         }
     }
 
-    /// Ends all watches, by giving the epoll to the caller. The caller must close it; nil if there is no epoll.
+    /// Ends all watches. Returns the epoll, which the caller must close; nil if there is none.
     func end() -> Int32? {
         defer { epoll = -1 }
         return epoll < 0 ? nil : epoll
     }
 
-    /// Forgets the epoll and does not close it: the program may have closed it and reused its number.
+    /// Forgets the epoll without closing it, because the program may have closed it and reused its number.
     func forgetEpoll() { epoll = -1 }
 
     private func makeRoom(for descriptor: Int32) {
         guard descriptor >= watches.count else { return }
         let needed = Swift.max(16, 1 << (Int.bitWidth - Int(descriptor).leadingZeroBitCount))
-        // calloc(), because a watch of zeroes means that nothing is watched. The system provides the pages of a large
-        // allocation only when they are used.
+        // calloc(), because an all-zero watch means that the descriptor is not watched. The system provides only those
+        // pages of a large table that are used.
         guard let memory = calloc(needed, MemoryLayout<Watch>.stride) else {
             Log.fatal("no memory is left for watching descriptor \(descriptor)")
         }
@@ -223,8 +221,8 @@ final class DescriptorSet {
         watches = .init(start: larger, count: needed)
     }
 
-    /// Makes a new epoll with all watches that are still possible. Returns the error if no epoll can be made, or if a
-    /// sandbox forbids to watch; otherwise nil.
+    /// Replaces the epoll, and restores every watch that is still possible. Returns the error if no epoll can be made
+    /// or a sandbox forbids watching, otherwise nil.
     func rebuild() -> GRunLoop.SystemError? {
         var made = epoll_create1(Int32(EPOLL_CLOEXEC))
         cgrun_close(epoll)
@@ -234,12 +232,12 @@ final class DescriptorSet {
         return watchAll() ?? error
     }
 
-    /// Watches all descriptors again. Returns the error if a sandbox forbids it. A closed number is not watched, and is
-    /// not an error.
+    /// Adds every descriptor of the set to the epoll. Returns the error if a sandbox forbids it, otherwise nil. A
+    /// closed number is skipped without an error.
     @discardableResult private func watchAll() -> GRunLoop.SystemError? {
         var forbidden: GRunLoop.SystemError?
         for descriptor in watchedDescriptors {
-            // A closed number gets a new generation, too, because an event of its former file may be in a batch.
+            // A closed number also gets a new generation, because an event of its former file may be in a batch.
             let generation = nextGeneration()
             watches[Int(descriptor)].generation = generation
             do throws(GRunLoop.SystemError) {
@@ -251,7 +249,8 @@ final class DescriptorSet {
         return forbidden
     }
 
-    /// Returns the source to call for an event; nil if no source waits for it any more, as after a removal.
+    /// Returns the source to call for an event; nil if no source waits for the event any more, for example after a
+    /// removal.
     func receiver(of event: DescriptorBatch.Event) -> Receiver? {
         let watch = watch(of: event.descriptor)
         guard watch.generation == event.generation, let source = watch.source else { return nil }
@@ -260,19 +259,18 @@ final class DescriptorSet {
         return ready.isEmpty ? nil : (source, ready, false)
     }
 
-    /// Returns whether the event's number still belongs to the watched file. If the number has another file, that file
-    /// is watched from now on.
+    /// Returns whether the event's number still belongs to the watched file. If the number belongs to another file now,
+    /// watches that file.
     ///
-    /// The number is lost if the program has closed it, or has called `dup2(2)` onto it, while a copy of the watched
-    /// file is open. To find out, this adds the number to the epoll. The kernel refuses to add the same pair of number
-    /// and file twice, so the usual case changes nothing.
+    /// If a duplicate keeps the old file open, the epoll goes on watching it. To detect that, this adds the number to
+    /// the epoll. The kernel refuses to add the same pair of number and file twice, so normally nothing changes.
     func confirm(_ event: DescriptorBatch.Event) -> Bool {
         guard !cgrun_has_forked(), epoll >= 0 else { return true }
         let descriptor = event.descriptor
         var added = epoll_event(events: 0, descriptor: descriptor, generation: 0)
         let isAdded = epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &added) == 0
-        // EEXIST confirms the number. Any other error means that the number has no file, or a file that cannot be
-        // watched.
+        // EEXIST confirms the number. Without a sandbox, any other error means that the number is closed, or that its
+        // file cannot be watched.
         guard isAdded || errno != EEXIST && !isSandboxed else { return true }
         let generation = nextGeneration()
         watches[Int(descriptor)].generation = generation
@@ -280,8 +278,8 @@ final class DescriptorSet {
         return false
     }
 
-    /// Whether a sandbox forbids `epoll_ctl(2)`. Such a refusal says nothing about a number, and must not make the loop
-    /// deaf. The kernel itself refuses to add an epoll to itself with EINVAL, so any other error is the sandbox's.
+    /// Whether a sandbox forbids `epoll_ctl(2)`. Such an error says nothing about the number, so the watch must stay.
+    /// The kernel refuses to add an epoll to itself with EINVAL, so any other error comes from a sandbox.
     private var isSandboxed: Bool {
         var event = epoll_event()
         return epoll_ctl(epoll, EPOLL_CTL_ADD, epoll, &event) != 0 && errno != EINVAL
@@ -291,7 +289,7 @@ final class DescriptorSet {
         shared[event.descriptor]?.receiver(of: event.events)
     }
 
-    /// Records that the receiver is about to be called. The next turn of a shared descriptor is another source's.
+    /// Records that the receiver is about to be called. If its descriptor is shared, the next turn is another source's.
     func noteTurn(of receiver: Receiver, on descriptor: Int32) {
         if receiver.isShared { noteSharedTurn(of: receiver, on: descriptor) }
     }
@@ -300,7 +298,6 @@ final class DescriptorSet {
         receiver.source._withUnsafeGuaranteedRef { shared[descriptor]?.noteTurn(of: $0) }
     }
 
-    /// In debug builds, checks that a watch has a source, and that it is shared if and only if `shared` has an entry.
     @inline(__always) private func checkInvariants(of descriptor: Int32) {
         #if DEBUG
             let watch = watch(of: descriptor)
@@ -308,7 +305,7 @@ final class DescriptorSet {
             invariant((watch.generation != 0) == (watch.source != nil), "a watch has a source")
             invariant(watch.isShared == (shared != nil), "shared descriptors are in the table")
             invariant(
-                shared.map { $0.first === watch.source?.takeUnretainedValue() } ?? true, "the first has the watch")
+                shared.map { $0.first === watch.source?.takeUnretainedValue() } ?? true, "the first source is watched")
             guard watches.count <= Invariant.few else { return }
             invariant(watches.count(where: { $0.generation != 0 }) == count, "watches are counted")
         #endif

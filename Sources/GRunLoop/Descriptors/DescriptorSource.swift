@@ -1,57 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// Version-1 sources: a descriptor, and the conditions that the source waits for.
+// Version-1 sources, which wait for conditions of a descriptor.
 
 extension GRunLoop {
-    /// A source that is performed when its descriptor is readable, writable, and so on.
+    /// A source whose closure is called when its descriptor is ready, for example readable or writable.
     ///
-    /// It is level-triggered: it is performed again in every pass in which the condition still holds. The loop does not
-    /// read from the descriptor. Use descriptors that do not block: if a closure drains the descriptor of another
-    /// source, that source may still get one spurious call, as in every level-triggered loop.
+    /// The source is level-triggered: its closure is called again in every pass while the condition holds. The loop
+    /// does not read from the descriptor. Use non-blocking descriptors: if another closure drains the descriptor, this
+    /// source's closure may still get one spurious call, as in every level-triggered loop.
     ///
-    /// Several sources may watch one descriptor for different conditions. If two wait for the same condition, the
-    /// source that was added later gets it. A descriptor source is in one loop at a time, and in any number of its
-    /// modes.
+    /// Several sources may watch one descriptor for different conditions. If two sources wait for the same condition,
+    /// only the source that was added later gets it. A descriptor source can be in one loop at a time, and in any
+    /// number of that loop's modes.
     ///
-    /// Remove or invalidate the source before you close the descriptor. Let the closure hold the object that owns the
-    /// descriptor: Swift releases an object after its last use, not at the end of its scope.
+    /// Remove or invalidate the source before you close the descriptor. Let the closure capture the object that owns
+    /// the descriptor: Swift releases an object after its last use, not at the end of its scope.
     ///
-    /// Also remove or invalidate the source before `dup2(2)` gives the number another file, and add it again
-    /// afterwards. Otherwise the loop goes on watching the old file. The loop always notices the new file when a source
-    /// of the number is added, changed or removed, and usually when an event of the old file comes. Then it logs a
-    /// warning, drops the event, and watches the new file. If no copy of the old file is open, no such event comes. If
-    /// the new file cannot be polled, as a regular file or `/dev/null`, the closure is not called for the new file.
+    /// Also remove or invalidate the source before `dup2(2)` gives the number another file, and add the source again
+    /// afterwards. Otherwise the loop continues to watch the old file. The loop always notices the new file when a
+    /// source of the number is added, changed or removed. Usually an event of the old file also reveals the new file.
+    /// Then the loop logs a warning, drops the event, and watches the new file. If no duplicate keeps the old file
+    /// open, there is no such event. If the new file cannot be polled, like a regular file or `/dev/null`, the closure
+    /// is not called for the new file.
     ///
-    /// A closure may run a nested loop in one of the source's modes while the condition still holds. Then the nested
-    /// loop calls the closure again, and so on. Read first, or remove the source before the nested run.
+    /// If a closure runs a nested loop in one of the source's modes while the condition holds, the nested loop calls
+    /// the closure again, and so on. Read first, or remove the source before the nested run.
     ///
-    /// Signals and child processes also have a descriptor, and sources of their own: ``SignalSource`` and
-    /// ``ChildSource``.
+    /// For signals and child processes, use ``SignalSource`` and ``ChildSource``.
     ///
-    /// Threads: any. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 1; the GLib
+    /// Threads: any. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 1. The GLib
     /// function is `g_unix_fd_source_new`.
     public class DescriptorSource: @unchecked Sendable {
-        /// The conditions that a source can wait for, or has found. The bits are those of `poll(2)`, which `epoll(7)`
-        /// and GLib use as well. The corresponding GLib type is `GIOCondition`.
+        /// The conditions that a source waits for, or has found. The bits have the values of `poll(2)`, which
+        /// `epoll(7)` and GLib also use. The corresponding GLib type is `GIOCondition`.
         public struct Conditions: OptionSet, Hashable, Sendable, CustomStringConvertible {
             /// The conditions as bits.
             public let rawValue: UInt32
 
-            /// The conditions that these bits stand for. A source ignores bits that stand for no condition.
+            /// Creates conditions from their bits. A source ignores unknown bits.
             public init(rawValue: UInt32) {
                 self.rawValue = rawValue
             }
 
-            /// There is something to read, or the stream has ended (`POLLIN`).
+            /// Data can be read, or the stream has ended (`POLLIN`).
             public static let readable = Conditions(rawValue: 1 << 0)
             /// Writing would not block (`POLLOUT`).
             public static let writable = Conditions(rawValue: 1 << 2)
             /// There is an exceptional condition, such as out-of-band data (`POLLPRI`).
             public static let priority = Conditions(rawValue: 1 << 1)
-            /// The other side has closed (`POLLHUP`). Reported to every source of the descriptor, whether it asks for
-            /// it or not.
+            /// The other end has closed (`POLLHUP`). Every source of the descriptor gets this condition, even if it
+            /// does not wait for it.
             public static let hangUp = Conditions(rawValue: 1 << 4)
-            /// The descriptor has failed (`POLLERR`). Reported to every source of the descriptor, whether it asks for
-            /// it or not.
+            /// The descriptor has failed (`POLLERR`). Every source of the descriptor gets this condition, even if it
+            /// does not wait for it.
             public static let error = Conditions(rawValue: 1 << 3)
 
             /// The names of the conditions, joined by `+`.
@@ -63,7 +63,7 @@ extension GRunLoop {
                 return names.filter { contains($0.0) }.map(\.1).joined(separator: "+")
             }
 
-            /// The conditions to report for epoll's `events`: those that this set contains, and failures.
+            /// Returns the conditions to report for epoll's `events`: the conditions in this set, hang-ups and errors.
             func happened(in events: UInt32) -> Conditions {
                 intersection(Self(rawValue: events)).union(Self(rawValue: events).intersection([.hangUp, .error]))
             }
@@ -75,26 +75,26 @@ extension GRunLoop {
         public let descriptor: Int32
         var isCommonItem = false
         var isValidLocked = true
-        // All conditions fit into one byte. Next to the flags, this byte keeps the object at 72 bytes, for which malloc
-        // uses 80. One byte more would cost 96.
+        // The conditions fit into one byte, so that the object has 72 bytes, for which malloc uses 80. With one more
+        // byte, malloc would use 96.
         @exclusivity(unchecked) private var conditionBits: UInt8
         /// The conditions. The caller holds the guardian.
         var conditionsLocked: Conditions { Conditions(rawValue: UInt32(conditionBits)) }
 
         /// The conditions that the source waits for. ``Conditions/hangUp`` and ``Conditions/error`` are always
-        /// reported, even if this is empty: a descriptor that has hung up is reported until the source is removed.
+        /// reported, even if this set is empty. After a hang-up, every pass reports the hang-up until the source is
+        /// removed.
         ///
-        /// You can change it at any time, as for a socket that waits for ``Conditions/writable`` only while it has
-        /// something to write. A condition that you remove is not reported any more, even if it was found already. If
-        /// another thread removes it, a call that has begun may still report it. A condition that you add is reported
-        /// if it holds now, and a sleeping loop notices it.
+        /// You can change the conditions at any time. For example, wait for ``Conditions/writable`` only while there is
+        /// something to write. If you remove a condition, it is not reported any more, even if the loop has found it
+        /// already. If another thread removes it, a call that has begun may still report it. If you add a condition
+        /// that holds now, the loop reports it, even if the loop sleeps.
         ///
-        /// A change costs one system call for each mode that the source is in. It costs none if the kernel watches for
-        /// the same conditions as before. If the descriptor was closed meanwhile, that is logged. Bits that no loop can
-        /// wait for are dropped.
+        /// A change costs one system call for each mode of the source, or none if the kernel watches for the same
+        /// conditions as before. If the descriptor was closed meanwhile, the loop logs that. Unknown bits are dropped.
         ///
         /// Threads: any. The corresponding Core Foundation functions are `CFFileDescriptorEnableCallBacks` and
-        /// `CFFileDescriptorDisableCallBacks`, GLib's is `g_source_modify_unix_fd`.
+        /// `CFFileDescriptorDisableCallBacks`. The GLib function is `g_source_modify_unix_fd`.
         public var conditions: Conditions {
             get { Fork.isChild ? conditionsLocked : guardian.withLock { conditionsLocked } }
             set {
@@ -102,8 +102,8 @@ extension GRunLoop {
                 guard !ownsDescriptor else {
                     return Log.misuse(
                         "DescriptorSource.conditions",
-                        "the descriptor of a \(subject.kind) is its own, and what it waits for stays; add it and "
-                            + "remove it instead")
+                        "ignored: the source of a \(subject.kind) has fixed conditions. To pause the source, remove it "
+                            + "from its modes")
                 }
                 change(to: newValue)
             }
@@ -116,17 +116,18 @@ extension GRunLoop {
         /// Holds the closure and its actor, if the closure belongs to an actor; otherwise nil.
         let confined: Confined?
 
-        /// Creates a source that is in no loop yet, and may be added to any loop.
+        /// Creates a source that is in no loop yet, and can be added to any loop.
         ///
-        /// Whether the descriptor can be watched is checked when the source is added.
+        /// Adding the source to a loop checks whether the descriptor can be watched.
         ///
         /// - Parameters:
         ///   - descriptor: an open descriptor that can be polled. The caller owns it, and the source never closes it.
-        ///   - conditions: what to wait for; ``Conditions/hangUp`` and ``Conditions/error`` are always waited for.
-        ///   - handler: called on the loop's thread with the conditions that were found. It is released with the
-        ///     source.
+        ///   - conditions: the conditions to wait for. ``Conditions/hangUp`` and ``Conditions/error`` are always
+        ///     reported.
+        ///   - handler: a closure that is called on the loop's thread with the conditions that were found. It is
+        ///     released when the source is released.
         ///
-        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`, GLib's is
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`. The GLib function is
         /// `g_unix_fd_source_new`.
         public convenience init(
             descriptor: Int32, conditions: Conditions = .readable,
@@ -145,7 +146,7 @@ extension GRunLoop {
             self.confined = confined
         }
 
-        /// The conditions as bits, without bits that no loop can wait for.
+        /// Returns the bits of the conditions, without unknown bits.
         private static func bits(of conditions: Conditions) -> UInt8 { UInt8(conditions.rawValue & 0x1F) }
 
         package func change(to conditions: Conditions) {
@@ -164,15 +165,15 @@ extension GRunLoop {
             }
         }
 
-        /// Whether the source is valid: false from the call of ``invalidate()`` on, and always in a forked child.
+        /// Whether the source is valid. False once ``invalidate()`` was called, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
 
-        /// Removes the source from every mode, for good.
+        /// Removes the source from every mode, permanently.
         ///
-        /// It is not performed any more, even for an event that was found already. If another thread invalidates it, a
-        /// call whose turn has come may still begin. A second call does nothing.
+        /// Its closure is not called any more, even for an event that the loop has already found. If another thread
+        /// invalidates the source, a call whose turn has come may still begin. A second call does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
@@ -183,10 +184,10 @@ extension GRunLoop {
             confined?.letGo()
         }
 
-        /// The kind of thing that the source waits for, and its number, for traces and descriptions.
+        /// The kind and the number of the thing that the source waits for, for traces and descriptions.
         package var subject: (kind: String, number: Int32) { ("descriptor", descriptor) }
-        /// Whether the library owns the descriptor. If so, the program does not close it, and cannot change its
-        /// conditions.
+        /// Whether the library owns the descriptor. If so, the program cannot change the source's conditions, and does
+        /// not close the descriptor.
         var ownsDescriptor: Bool { false }
         /// The object whose type and address the description shows.
         var shown: AnyObject { self }
@@ -196,7 +197,7 @@ extension GRunLoop {
 }
 
 extension GRunLoop.DescriptorSource: ModeItem {
-    /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
+    /// Carries out an operation that a loop requests: see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
     ///
     /// - Throws: ``GRunLoop/SystemError`` if the descriptor cannot be watched.
     ///
@@ -228,8 +229,8 @@ extension GRunLoop.DescriptorSource: ModeItem {
 }
 
 extension GRunLoop.DescriptorSource: CustomStringConvertible {
-    /// A text that says whether the source is valid, what it waits for, and its conditions. It is for people to read;
-    /// its format may change.
+    /// A text for people: the source's validity, the thing that it waits for, and its conditions. The format may
+    /// change.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {

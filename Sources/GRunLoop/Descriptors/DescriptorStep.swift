@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages 8 and 10 for descriptors: fetches ready descriptors in batches, and performs their sources. Normally each pass
-// performs one source. In a row, the loop performs several in succession and leaves out the passes between them.
+// Stages 8 and 10 for descriptors: fetches events in batches, and performs their sources. Normally each pass performs
+// one source. If the passes in between would do nothing else, the loop leaves them out and performs several sources in
+// a row.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// Stage 10: performs a source, and then the sources whose events were fetched after it, if they form a row.
-    /// Returns whether at least one item counts as a handled source.
+    /// Stage 10: performs a source, and then more sources in a row if the passes in between can be left out. Returns
+    /// whether at least one item counts as a handled source.
     func serviceDescriptorLocked(_ source: Unmanaged<DescriptorSource>, _ frame: Frame, _ mode: ModeState) -> Bool {
         frame.run.scheduler.noteServed(.descriptor)
         let handled = performLocked(source, frame, mode)
         return serviceEventsLocked(frame, mode) || handled
     }
 
-    /// Services fetched events one after the other, as long as each pass in between would do nothing else and notify no
-    /// observer. A traced loop makes no rows, so that the trace shows each pass. Returns whether at least one item
-    /// counts as a handled source.
+    /// Services events one after the other, as long as the pass before the next event can be left out. The last item
+    /// may be of another kind. Returns whether at least one item counts as a handled source.
     private func serviceEventsLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         var handled = false
@@ -40,8 +40,8 @@ extension GRunLoop {
         return handled
     }
 
-    /// Whether the passes between two descriptors can be left out. They cannot if the run has a limit, because such a
-    /// pass looks at the clock. Nor can they if the main queue has to be served before the next descriptor.
+    /// Whether the pass before the next descriptor can be left out. It cannot if the run has a limit, because the pass
+    /// reads the clock, or if the pass would serve the main queue first. A traced loop leaves out no pass.
     @inline(__always) private func canSkipPassLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         return isNextHeadEmptyLocked(frame, mode) && run.deadline == .never && !mode.descriptors.isEmpty
@@ -65,8 +65,8 @@ extension GRunLoop {
 
     // MARK: What is fetched
 
-    /// Takes the next event of a descriptor, and fetches a batch if the last one is used up. Returns nil if a wake-up
-    /// or a timer may come first, if a full look is due, or if nothing is ready.
+    /// Takes the next event. If the batch is used up, fetches a new batch first. Returns nil if a wake-up or a timer is
+    /// ready, if the loop must look at everything, or if no descriptor is ready.
     @inline(__always) func takeEventLocked(_ run: Run, _ mode: ModeState) -> DescriptorSet.Receiver? {
         guard readyLocked([.wakeUp, .timer], in: mode).isEmpty, servesFromMemoryLocked(run) else { return nil }
         let hasFetched = fetchIfUsedUpLocked(mode)
@@ -83,8 +83,8 @@ extension GRunLoop {
         return receiver
     }
 
-    /// Asks the mode's epoll for events if the last batch is used up. Returns whether it asked. A batch is not used up
-    /// while events are left in it, even if all of them are of removed sources.
+    /// Queries the mode's epoll if the batch is used up. Returns whether it did. A batch that still has events is not
+    /// used up, even if their sources were removed.
     @discardableResult func refillBatchLocked(_ mode: ModeState) -> Bool {
         guard fetchIfUsedUpLocked(mode) else { return false }
         endFetchLocked(mode)
@@ -97,7 +97,7 @@ extension GRunLoop {
         return true
     }
 
-    /// Asks the mode's epoll what is ready, even if the last batch is not used up.
+    /// Queries the mode's epoll, even if the batch is not used up.
     func fetchLocked(_ mode: ModeState) {
         if !batch.fetch(from: mode) { loseDescriptorsLocked("epoll_wait", errno) }
         endFetchLocked(mode)
@@ -107,18 +107,18 @@ extension GRunLoop {
         if batch.dropOrphans(of: mode) { replaceEpollLocked(of: mode) }
     }
 
-    /// Replaces the mode's epoll by a new one, after a watched number was closed or given another file. A copy keeps
-    /// the old file open, so the kernel would report that file forever, and no number is left to remove it by. A new
-    /// epoll does not know the old file.
+    /// Replaces the mode's epoll after a watched number was closed or given another file. The old file is still open
+    /// through a duplicate, so the old epoll would report it forever. The old watch cannot be removed, because no
+    /// number refers to it any more.
     private func replaceEpollLocked(of mode: ModeState) {
         let lost = batch.takeLost()
         let error = mode.descriptors.rebuild()
-        // The other events of the batch are of watches that do not exist any more. The new epoll reports them again.
+        // The other events of the batch belong to watches of the old epoll. The new epoll reports them again.
         batch.discard()
         host.poll.forgetEpoll(of: mode)
         lock.unlock()
-        // In a sandbox no number is lost. The event may be of a removed source whose watch the kernel has refused to
-        // end.
+        // If a sandbox forbids watching, no number was lost. The event may belong to a removed source whose watch the
+        // sandbox did not let the loop remove.
         if case .forbidden = error {} else { warn(of: lost) }
         if let error { warnOfUnwatched(mode, error) }
         lock.lock()
@@ -128,9 +128,8 @@ extension GRunLoop {
 private func warn(of lost: [LostNumber]) {
     for number in lost {
         Log.warning(
-            "descriptor \(number.descriptor) was closed while a DescriptorSource\(number.label) watched it, or "
-                + "dup2() gave the number another file, and the old file lives on in a copy; remove or invalidate "
-                + "the source first")
+            "descriptor \(number.descriptor) was closed or replaced by dup2() while a DescriptorSource\(number.label) "
+                + "watched it, and a copy keeps the old file open. Remove or invalidate the source first")
     }
 }
 
@@ -139,8 +138,8 @@ private func warnOfUnwatched(_ mode: ModeState, _ error: GRunLoop.SystemError) {
         Log.warning("\(error). The descriptors of mode \(mode.name) are not watched any more")
     } else {
         Log.warning(
-            "no descriptor is left to watch the descriptors of mode \(mode.name) with; close some or raise the "
-                + "limit, and add one to the mode again")
+            "the descriptors of mode \(mode.name) are not watched any more, because no descriptor is left. "
+                + "Close descriptors or raise the limit, and then add a descriptor source to the mode again")
     }
 }
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source whose descriptor the library owns.
+// Descriptor sources whose descriptor the library owns.
 
-/// A source whose descriptor the library owns: no other code closes the number.
+/// A source whose descriptor the library owns, so that no other code closes the descriptor.
 ///
-/// It may stand for another object in the modes, such as a signal source, and then keeps that object alive: see
-/// ``StandIn``.
+/// The source may represent another object in the modes, such as a signal source. In that case it keeps the object
+/// alive: see ``StandIn``.
 package final class OwnDescriptorSource: GRunLoop.DescriptorSource, @unchecked Sendable {
-    /// The object for which the source stands; the source itself if it stands for none.
+    /// The object that the source represents; otherwise the source itself.
     package var owner: AnyObject { content ?? self }
     private let content: (any GRunLoop.Item)?
     private let kind: String
     private let number: Int32
 
     /// - Parameters:
-    ///   - kind: the kind of thing that the source waits for, as people read it.
-    ///   - number: the number of the thing; nil stands for the descriptor.
+    ///   - kind: a word for the thing that the source waits for.
+    ///   - number: the number of that thing; nil means the descriptor.
     package init(
         descriptor: Int32, of kind: String = "descriptor", _ number: Int32? = nil,
         ownedBy owner: (any GRunLoop.Item)? = nil, confined: Confined? = nil,
@@ -30,12 +30,12 @@ package final class OwnDescriptorSource: GRunLoop.DescriptorSource, @unchecked S
     override var ownsDescriptor: Bool { true }
     override var shown: AnyObject { owner }
 
-    /// Invalidates the object for which the source stands, because a ``GRunLoop/Trace`` shows the source to the
-    /// program.
+    /// Invalidates the object that the source represents. The program may have this source from a ``GRunLoop/Trace``.
     override public func invalidate() {
         if let content { content.invalidate() } else { end() }
     }
 
-    /// Removes the source from every mode, permanently. Any thread.
+    /// Removes the source from every mode, permanently, but does not invalidate the object that it represents. Any
+    /// thread.
     package func end() { super.invalidate() }
 }

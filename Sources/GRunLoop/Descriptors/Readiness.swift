@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conditions of a descriptor as an asynchronous sequence.
+// Waiting with `await` until a descriptor is ready.
 
 extension GRunLoop {
-    /// The conditions that a descriptor is ready for: a ``DescriptorSource`` for `for try await`.
+    /// The readiness of a descriptor as an asynchronous sequence: ``DescriptorSource`` for `for try await`.
     ///
-    /// The sequence is level-triggered, and the descriptor is watched only while a task awaits an element. An element
-    /// says what is ready now, so a task that does not read gets the same element again. After a hang-up each element
-    /// reports the hang-up again: leave the `for` loop when a read returns the end of the stream. Each iterator watches
-    /// the descriptor separately. If two await the same condition, the one that began to wait later gets it.
+    /// Each element is the set of conditions that hold now. The sequence is level-triggered, so a task that does not
+    /// read gets the same element again. It watches the descriptor only while a task awaits an element. After a
+    /// hang-up, every element reports the hang-up: leave the `for` loop when a read returns the end of the stream. Each
+    /// iterator watches the descriptor separately. If two iterators await the same condition, the iterator that began
+    /// to wait later gets it.
     ///
-    /// Watching stops immediately when the task is cancelled or the iterator is released. The sequence ends when the
+    /// If the task is cancelled or the iterator is released, watching stops immediately. The sequence ends when the
     /// loop's thread ends. Do not close a descriptor while a task awaits it, because the kernel does not report that.
-    /// Awaiting a descriptor that is closed already is an error, as in
-    /// ``GRunLoop/add(_:forMode:)-(Kind,_)``.
+    /// If the descriptor is closed already, awaiting it throws an error, as ``GRunLoop/add(_:forMode:)-(Kind,_)`` does.
     public typealias Readiness = ItemSequence<DescriptorSource.Conditions, SystemError>
 
-    /// Returns a sequence of the conditions that a descriptor is ready for, for `for try await`.
+    /// Returns an asynchronous sequence of the conditions for which a descriptor is ready, for `for try await`.
     ///
     /// - Parameters:
     ///   - descriptor: an open descriptor that can be polled. The caller owns it, and the loop never closes it.
-    ///   - conditions: what to wait for; hang-ups and errors are always reported.
-    ///   - names: the modes in which the descriptor is watched. If the list is empty, no element ever comes.
+    ///   - conditions: the conditions to wait for. Hang-ups and errors are always reported.
+    ///   - names: the modes in which the descriptor is watched. If the list is empty, the sequence has no element.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 1.
     public func readiness(
@@ -29,8 +29,8 @@ extension GRunLoop {
         Readiness {
             let mailbox = Mailbox<DescriptorSource.Conditions>(of: self) { $0.union($1) }
             let source = DescriptorSource(descriptor: descriptor, conditions: conditions) { source, found in
-                // The source is removed until the task asks again. Otherwise it would be performed in every pass until
-                // the task has read.
+                // The source is removed until the task awaits the next element. Otherwise each pass would perform the
+                // source until the task has read.
                 for name in names { self.remove(source, forMode: name) }
                 mailbox.send(found)
             }

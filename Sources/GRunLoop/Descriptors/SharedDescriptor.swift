@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor that several sources of one mode watch: it decides which source gets which condition, and which source
-// is called next.
+// Shares one descriptor among several sources of a mode, and chooses the source to call next.
 
 /// The sources of one descriptor in one mode, and their turns. Guarded by the loop's lock.
 struct SharedDescriptor {
     private struct Member {
         let source: GRunLoop.DescriptorSource
-        /// When the source was called last, counted in turns. It is kept across batches and runs, because a program may
-        /// make one run for each event.
+        /// The number of the source's last turn. It is kept across batches and runs, because a program may make one run
+        /// for each event.
         var lastTurn: UInt64
     }
 
@@ -28,8 +27,8 @@ struct SharedDescriptor {
         return nil
     }
 
-    /// Adds a source, whose turn comes after the others but before the source that was called last. So a source is not
-    /// always first if it is added again in each of its own calls, or in each call of another source.
+    /// Adds a source. Its turn comes after the other turns, but before that of the source that was called last.
+    /// Otherwise a source that is removed and added again in each call would always be first.
     mutating func add(_ source: GRunLoop.DescriptorSource) {
         members.append(Member(source: source, lastTurn: turns - 1))
     }
@@ -38,9 +37,9 @@ struct SharedDescriptor {
         members.removeAll { $0.source === source }
     }
 
-    /// Returns the source to call for `events`: among the sources that get a condition, the one that has waited
-    /// longest. If several sources wait for one condition, the last one added gets it (item 109). Hang-ups and errors
-    /// go to all.
+    /// Returns the source to call for `events`. If several sources wait for one condition, the source that was added
+    /// last gets it (item 109). Every source gets hang-ups and errors. Among the sources that get a condition, the
+    /// source that has waited longest is called.
     func receiver(of events: UInt32) -> DescriptorSet.Receiver? {
         var claimed: GRunLoop.DescriptorSource.Conditions = []
         var next: (member: Member, ready: GRunLoop.DescriptorSource.Conditions)?

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The place for the source that stands for an object in its modes.
+// Objects that a descriptor source represents in the modes.
 
-/// The place for the source that stands in the modes for an object that has a descriptor: a signal source, a child
-/// source or a message port.
+/// Connects a signal source, a child source or a message port to the descriptor source that represents it in the modes.
 ///
-/// The source owns the object, and the modes own the source. So the object lives as long as it is in a mode, and this
-/// place does not keep the source. When the object is in no mode and no callout is under way, the source is released.
-/// The next addition to a mode makes another source.
+/// The modes retain the descriptor source, and the source retains the object. So the object lives as long as it is in a
+/// mode. The stand-in refers to the source weakly. When the object is in no mode and not being called, the source is
+/// released. The next addition to a mode makes another source.
 ///
 /// Any thread.
 package final class StandIn: @unchecked Sendable {
@@ -20,18 +19,18 @@ package final class StandIn: @unchecked Sendable {
 
     deinit { Lock.giveBack(lock) }
 
-    /// Whether the object may be added to modes. False in a forked child.
+    /// Whether the object may be added to modes. False after ``end(lettingGoOf:)``, and in a forked child.
     package var isValid: Bool { !Fork.isChild && lock.withLock { !hasEnded } }
 
-    /// The source; nil if there is none, and in a forked child.
+    /// The descriptor source; nil if there is none now, and in a forked child.
     package var source: OwnDescriptorSource? { Fork.isChild ? nil : lock.withLock { weakSource } }
 
-    /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
+    /// Carries out an operation that a loop requests: see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
     ///
     /// - Parameters:
-    ///   - object: the object for which the source stands.
-    ///   - kind: the name of the object's type, for messages.
-    ///   - make: makes a source that is owned by the object.
+    ///   - object: the object that the source represents.
+    ///   - kind: the name of the object's type, for log messages.
+    ///   - make: makes a source that retains the object.
     package func carryOut(
         _ operation: GRunLoop.MembershipOperation, of loop: GRunLoop, forMode mode: GRunLoop.Mode,
         for object: AnyObject, _ kind: StaticString, _ make: () -> OwnDescriptorSource
@@ -45,7 +44,7 @@ package final class StandIn: @unchecked Sendable {
         return try source?.carryOut(operation, of: loop, forMode: mode) ?? false
     }
 
-    /// Returns the source, and makes one if there is none. Nil if the object is invalid.
+    /// Returns the source, and makes it if there is none; nil if the object is invalid.
     private func sourceToAdd(for object: AnyObject, _ make: () -> OwnDescriptorSource) -> OwnDescriptorSource? {
         if let source { return source }
         let new = make()
@@ -63,9 +62,10 @@ package final class StandIn: @unchecked Sendable {
         if let source { Labels.pass(from: object, to: source) }
     }
 
-    /// Ends the place: the source leaves every mode, and no other is made. Returns false if that was done before.
+    /// Removes the source from every mode. No other source is made after that. Returns false if this was done before,
+    /// and in a forked child.
     ///
-    /// - Parameter confined: holds the closure and its actor, if the closure belongs to an actor; its closure is
+    /// - Parameter confined: holds the closure and its actor; nil if the closure belongs to no actor. The closure is
     ///   released.
     package func end(lettingGoOf confined: Confined?) -> Bool {
         guard !Fork.isChild else { return false }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A callout as one word, and what a report says about its item.
+// A callout in one word, and the detail that a report shows of its item.
 
 /// A callout packed into one word: its kind and, if it calls an item, the item's address. The mark does not retain the
 /// item, which may have been released already.
 package struct CalloutMark {
-    /// The kind is in the low four bits; for an observer they hold the activity. These bits of an object's address are
-    /// zero, because objects begin at multiples of 16. All bits are zero if there is no callout: for a wake-up the loop
-    /// calls nothing.
+    /// The low four bits hold the kind or, for an observer, the activity. They are free, because the address of an
+    /// object is a multiple of 16. All bits are zero if the loop calls nothing, as for a wake-up.
     let bits: UInt
 
     private static let firstActivity = UInt(ItemKind.observer.rawValue)
@@ -16,7 +15,7 @@ package struct CalloutMark {
     init(_ kind: ItemKind, _ item: AnyObject) { bits = Self.address(of: item) | UInt(kind.rawValue) }
 
     init(_ observer: GRunLoop.Observer, _ activity: GRunLoop.Activity) {
-        // The six activities are the bits 0 to 2 and 5 to 7.
+        // The six activities have the bits 0 to 2 and 5 to 7.
         let bit = UInt(activity.rawValue.trailingZeroBitCount)
         bits = Self.address(of: observer) | (Self.firstActivity + (bit < 3 ? bit : bit - 2))
     }
@@ -50,15 +49,14 @@ package enum ItemDetail {
     case order(Int)
     /// The interval of a timer; 0 if the timer fires once.
     case period(Nanoseconds)
-    /// The kind and number of what a descriptor source watches. The kind is a literal.
+    /// The kind and the number of the thing that a descriptor source watches. The kind is a string literal.
     case subject(kind: String, Int32)
-    /// Other words, which are a literal.
+    /// Other text, which is a string literal.
     case words(String)
 
-    /// Returns the detail of an item; nil if there is nothing more to say about it. Allocates no memory.
+    /// Returns the detail of an item; nil if it has none. Allocates no memory.
     ///
-    /// This function takes no lock. The caller holds the lock of the item's loop, or makes sure that the item is not
-    /// changed meanwhile.
+    /// Takes no lock: the caller holds the lock of the item's loop, or ensures that the item does not change meanwhile.
     static func locked(of item: AnyObject) -> ItemDetail? {
         switch item {
         case let source as GRunLoop.Source: .order(source.order)
@@ -69,8 +67,7 @@ package enum ItemDetail {
         }
     }
 
-    /// Returns the detail of an item that is about to be called; nil if there is nothing more to say about it. Call it
-    /// without a lock.
+    /// Returns the detail of an item that is about to be called; nil if it has none. Call it without a lock.
     package static func ofCalled(_ item: AnyObject) -> ItemDetail? {
         guard let timer = item as? GRunLoop.Timer else { return locked(of: item) }
         return timer.guardian.withLock { locked(of: timer) }

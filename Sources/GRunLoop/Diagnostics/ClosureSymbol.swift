@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the code of a closure. The symbol of the code names the function in which the closure was written. The code is
-// found only when it is needed, so making an item costs nothing for it.
+// Finds the address of a closure's code. The symbol at this address names the function in which the closure was
+// written. The address is looked up only when it is needed, so that making an item costs nothing.
 
 package enum ClosureSymbol {
-    // One struct for each closure type: a closure has its own layout only as a property of its own type. Generic code
-    // wraps a closure in another one.
+    // One struct for each closure type: as a property of its own type, a closure consists of two words. Generic code
+    // would wrap it in another closure.
     private struct Plain { let body: (() -> Void)? }
     private struct OfTimer { let body: ((GRunLoop.Timer) -> Void)? }
     private struct OfObserver { let body: ((GRunLoop.Observer, GRunLoop.Activity) -> Void)? }
@@ -40,17 +40,17 @@ package enum ClosureSymbol {
         unsafeBitCast(OfPort(body: body), to: Words.self)
     }
 
-    /// Returns the address of the code that a call of the closure runs; 0 if it is not known. If the closure only
-    /// passes its calls on to the program's code, this is the address of the program's code.
+    /// Returns the address of the code that a closure runs; 0 if it is not known. If the closure only forwards calls to
+    /// the program's code, returns the address of the program's code.
     package static func called(by closure: Words) -> UInt {
         guard let object = object(at: closure.captured) as? any Forwarder else { return closure.code }
         let callee = object.callee
         return callee == 0 ? closure.code : callee
     }
 
-    /// Returns the object that a closure has captured; nil if it has captured nothing, or anything else. A closure that
-    /// has captured one object holds this object itself. Any other closure holds a box, which is not an object. The
-    /// first word of the metadata tells the two apart.
+    /// Returns the object that a closure has captured; nil if it has not captured exactly one object. A closure that
+    /// has captured one object points to the object itself. Any other closure points to a box, which is not an object.
+    /// The first word of the metadata distinguishes the two.
     private static func object(at address: UInt) -> AnyObject? {
         guard let box = UnsafePointer<UnsafePointer<UInt>>(bitPattern: address), box.pointee.pointee == classKind else {
             return nil
@@ -61,8 +61,8 @@ package enum ClosureSymbol {
     private static let classKind: UInt = 0
 }
 
-/// Holds the program's code to which a closure passes its calls on. If the forwarder is all that the closure has
-/// captured, reports name the program's code instead of the closure's code.
+/// Holds the program's code to which a closure forwards its calls. If the closure has captured only this object,
+/// reports name the program's code instead of the closure's code.
 package protocol Forwarder: AnyObject {
     /// The address of the program's code; 0 if it is not known.
     var callee: UInt { get }

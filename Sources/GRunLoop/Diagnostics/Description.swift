@@ -23,8 +23,9 @@ extension GRunLoop: CustomStringConvertible {
                     name: mode.name.rawValue, epoll: mode.descriptors.epoll,
                     contexts: contextsLocked(of: mode).map { hexAddress($0.context) }, isCommon: mode.isCommon,
                     sources: mode.sources.values.map(\.source), descriptors: mode.descriptors.all,
-                    // The snapshot has a separate array. If the two shared their storage, nothing would order the
-                    // release of the snapshot before the next change. Swift's runtime checks only the reference count.
+                    // The snapshot needs copies of these arrays. If it shared their storage, nothing would order the
+                    // release of the snapshot before a change in place, because Swift's runtime checks only the
+                    // reference count.
                     observers: mode.observers.all, idleQueues: mode.idleQueues.all, ports: mode.ports.all,
                     timers: mode.heap.due(by: .never) + mode.firing.map { .timer($0.takeUnretainedValue()) },
                     performing: performing.filter { $0.isIn(mode) }.map(\.due),
@@ -34,8 +35,8 @@ extension GRunLoop: CustomStringConvertible {
     }
 }
 
-/// Everything that the text needs, copied under the loop's lock. The text is made after the lock is released, because
-/// an item's description takes the lock.
+/// The content of the description, copied under the loop's lock. The text is made without the lock, because an item's
+/// description takes it.
 private struct LoopSnapshot {
     struct ModeSnapshot {
         let name: String

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The beginning of an item's description: its label, and the number and times of its calls.
 
-/// The counts that the description of an item contains while loops are recorded.
+/// The call counts that an item's description contains while loops are recorded.
 package enum ItemFacts {
     private static let lock = Lock.take()
     /// Guarded by the lock.
     nonisolated(unsafe) private static var counter: CallCounter?
 
-    /// Sets the recording that descriptions ask; nil if none is under way.
+    /// Sets the function that returns the counts for descriptions; nil if there is no recording.
     package static func count(by counter: CallCounter?) {
         // The former counter is released after the lock.
         var former = counter
@@ -23,7 +23,7 @@ package enum ItemFacts {
     }
 }
 
-/// Returns the counts of an item.
+/// A function that returns the counts of an item.
 package typealias CallCounter = @Sendable (_ item: ObjectIdentifier) -> CallCounts
 
 /// The number and the times of an item's calls.

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The view that another thread and the probe have of a loop, and the little that they change.
+// The state of a loop as other threads and the probe see it, and the functions with which they change it.
 
 import CGRun
 
 /// The activity of a loop at one moment.
 package enum LoopSight: Equatable {
-    /// The loop sleeps, or no one runs it.
+    /// The loop sleeps, or neither a run nor a host drives it.
     case waits
-    /// A callout is under way or about to begin. If two looks find the same values, the callout has not returned in
-    /// between. A callout that begins changes `count`, a sleep `sleep`, and a nested run that ends `frame`.
+    /// A callout is under way or about to begin. If two readings are equal, the callout has not returned between them:
+    /// a new callout changes `count`, a sleep changes `sleep`, and the end of a nested run changes `frame`.
     case isBusy(count: UInt32, sleep: Nanoseconds, frame: UInt)
     /// The loop's thread has ended.
     case hasEnded
 
-    /// Stands for the frame while another thread keeps the loop's lock, so that only the count is known. No frame has
+    /// The value of `frame` while another thread holds the loop's lock, so that only the count is known. No frame has
     /// this address.
     package static let unknownFrame = UInt.max
 }
 
-/// The run that is innermost, and the callout that it is in. Reading it allocates no memory, because the loop's thread
-/// may hold the allocator's lock.
+/// The innermost run and its callout. Reading them allocates no memory, because the loop's thread may hold the
+/// allocator's lock.
 package struct RunSight {
     package let callout: CalloutMark
     package let mode: GRunLoop.Mode
@@ -29,12 +29,12 @@ package struct RunSight {
 }
 
 /// The details of a callout, read with the loop's lock held. Reading them allocates no memory, because the loop's
-/// thread may hold the allocator's lock. The reading thread would then wait with the loop's lock, and other threads
-/// would wait for it. In a debug build each iteration over a collection allocates memory; only a timer and an idle
-/// queue are looked up without an iteration.
+/// thread may hold the allocator's lock. If the reading thread waited for the allocator, every thread that needs the
+/// loop's lock would wait, too. In a debug build, iterating over a collection allocates memory: only a timer and an
+/// idle queue are found without an iteration.
 package struct CalloutDetails {
     package var label: Labels.Label?
-    /// Whether the item may have a label that could not be read, because another thread kept the lock of the labels.
+    /// True if the label could not be read, because another thread held the lock of the labels.
     package var isLabelUnknown = false
     /// Nil if the callout has no item, or if the mode no longer contains it.
     package var item: ItemDetail?
@@ -51,7 +51,7 @@ extension GRunLoop {
     ///
     /// - Parameters:
     ///   - count: how many callouts and runs have begun.
-    ///   - isHostPolling: whether a host polls; nil if the polls of hosts are not noted.
+    ///   - isHostPolling: whether a host polls; nil if the host's polls are not recorded.
     package func sightLocked(count: UInt32, isHostPolling: Bool?) -> LoopSight {
         if isDead { return .hasEnded }
         let frame = innermost.map { UInt(bitPattern: $0.toOpaque()) } ?? 0
@@ -93,13 +93,13 @@ extension GRunLoop {
         return details
     }
 
-    /// Looks up the item of a callout in its mode, because the item may have been released already. The caller drops
-    /// the item before it unlocks. Otherwise this thread could release the last reference.
+    /// Finds the item of a callout in its mode, because the item may have been released already. The caller drops the
+    /// item before it unlocks, so that this thread never releases the last reference.
     private func itemLocked(_ mark: CalloutMark, in frame: Frame) -> AnyObject? {
         let mode = frame.mode
         func isIt(_ item: AnyObject) -> Bool { CalloutMark.address(of: item) == mark.item }
-        // The frame may know the next item already, while a closure of the marked one is still being released. This
-        // function is not generic: in a debug build, the first call of a generic function takes memory for metadata.
+        // The frame may already hold the next item while a closure of the marked item is being released. This function
+        // is not generic, because the first call of a generic function in a debug build allocates memory for metadata.
         func marked(_ item: AnyObject?) -> AnyObject? {
             if let item, isIt(item) { item } else { nil }
         }
@@ -117,21 +117,21 @@ extension GRunLoop {
     /// The context in which a host drives the loop; nil if there is none.
     package var homeContextLocked: OpaquePointer? { home?.context }
 
-    /// Forgets which callouts are under way, because those that began while no one watched are not known.
+    /// Clears the recorded callouts, which may be outdated: nothing is recorded while no thread watches.
     package func forgetCalloutsLocked() {
         for frame in framesLocked { frame.callout.store(0, ordering: .relaxed) }
     }
 
-    /// Ends a sleep that is under way, so that it begins again. Send the wake-up without the lock.
+    /// Returns a kick that ends the sleep under way, so that the sleep begins again. Send it without the lock.
     package func interruptSleepLocked() -> Kick? { sleep.kick(self) }
 }
 
 // MARK: On the loop's thread
 
 extension GRunLoop {
-    /// Prepares what threads that look at the loop see of a run that begins. Call it with the lock held.
+    /// Updates the state that watching threads read, when a run begins. Call it with the lock held.
     ///
-    /// The frame may be left over from an earlier run, so the frame's last callout is cleared. A run of ours also ends
+    /// The frame may have been used by an earlier run, so its last callout is cleared. A run without a host also ends
     /// the host's sleep, because GLib may have left out the hub's check function.
     package func noteRunBeginsLocked() {
         guard let frame else { return }
@@ -139,22 +139,22 @@ extension GRunLoop {
         if !frame.run.isHosted { sleep.end() }
     }
 
-    /// The mode of the innermost run. If no run is on the stack, the mode in which a host would serve the loop.
+    /// The mode of the innermost run. If there is no run, the mode in which a host would serve the loop.
     package var servedMode: ModeState { frame?.mode ?? host.ambientMode }
-    /// The address of the mode of the innermost run; nil if no run is on the stack.
+    /// The address of the innermost run's mode; nil if there is no run.
     package var currentModeAddress: UnsafeRawPointer? {
         innermost?._withUnsafeGuaranteedRef { UnsafeRawPointer($0.modeReference.toOpaque()) }
     }
 
-    /// The thread that has ended the sleep that is under way, or the last one, and when. Nil if it is not known, or was
-    /// returned before. Call it with the lock held.
+    /// The thread that has woken the present or the last sleep, and the time. Nil if it is not known, or was returned
+    /// before. Call it with the lock held.
     package func takeWakerLocked() -> (thread: Int32, time: Nanoseconds)? {
         sleep.takeKicker().map { ($0.thread, $0.time) }
     }
     package var isAsleepLocked: Bool { sleep.isUnderWay }
 
     /// Returns the deadline of a callout on the real clock; nil if it has none. `due` is the deadline of a delayed
-    /// perform. In virtual time the result is nil if the callout is not late.
+    /// perform. In virtual time, the result is nil unless the callout is late.
     package func calloutDeadline(of mark: CalloutMark, due: Nanoseconds?) -> Nanoseconds? {
         guard let deadline = due ?? timerDeadline(mark) else { return nil }
         guard let virtualTime else { return deadline }

@@ -1,38 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contexts that a run owns while it lasts.
+// The GLib contexts that a run of the loop owns.
 
 import CGRun
 import CGRunGLib
 
-/// The contexts that a run has acquired. The run keeps them until it ends, also between its passes. Otherwise another
-/// thread could iterate a context meanwhile, or acquire it in `g_main_context_invoke()` and call a function there.
+/// The GLib contexts that a run has acquired, and owns until it ends. Otherwise another thread could iterate a context
+/// between two passes, or call a function there by `g_main_context_invoke()`.
 struct AcquiredContexts {
     private(set) var list: [ServedContext] = []
     private var version = -1
     private var isComplete = false
-    /// The context that the run has pushed as the thread's default; nil if there is none. Not retained, because GLib
-    /// retains a pushed context.
+    /// The context that the run has pushed as the thread's default, if any. GLib retains it.
     private var pushed: OpaquePointer?
 
-    /// The context in which GIO operations complete, and by which a sleep of the run is ended. Nil if the run owns no
-    /// context.
+    /// The run's first context; nil if the run owns none. GIO operations of the thread complete there, and other
+    /// threads wake the run through it.
     var first: OpaquePointer? { list.first?.context }
 
-    /// Whether the run owns all contexts of this version, so that ``update(to:version:)`` would change nothing.
+    /// Whether the run owns every context that the mode has at this ``ModeState/contextsVersion``.
     func isCurrent(_ version: Int) -> Bool {
         version == self.version && isComplete
     }
 
-    /// Whether the wanted contexts have changed since the last ``update(to:version:)``. A context that another thread
-    /// owned then does not count, even if it is free now.
+    /// Whether the mode's contexts have changed since the last ``update(to:version:)``. A context that could not be
+    /// acquired then, and is free now, is not a change.
     func isOutdated(_ version: Int) -> Bool { version != self.version }
 
-    /// Acquires the `wanted` contexts and releases all others. Leaves out a context that another thread owns; the next
-    /// call tries it again.
+    /// Acquires the `wanted` contexts, and releases all others. Skips a context that another thread owns; the next call
+    /// tries again.
     mutating func update(to wanted: __owned [ServedContext], version: Int) {
         self.version = version
         if list.isEmpty {
-            // The usual case: a run begins, and no other thread owns a context.
+            // The usual case: no other thread owns a context.
             let refusing = wanted.firstIndex { !acquires($0, of: wanted) }
             isComplete = refusing == nil
             guard let refusing else {
@@ -50,24 +49,24 @@ struct AcquiredContexts {
 
     private mutating func acquires(_ served: ServedContext, of wanted: [ServedContext]) -> Bool {
         if served !== wanted.first, perturbs(CGRUN_SITE_ACQUIRE) {
-            // No other thread really owns the context, so no thread would wake the loop when it releases it. This
-            // version makes the run try again before it sleeps.
+            // A test simulates this refusal: no thread owns the context, so none will release it and wake the loop.
+            // Version -1 makes the run try again before it sleeps.
             version = -1
             return false
         }
         return g_main_context_acquire(served.context) != 0
     }
 
-    /// Makes the first context the thread's default, so that GIO operations that the thread starts from now on complete
-    /// there. Does nothing if that context is the default already.
+    /// Pushes the first context as the thread's default, so that GIO operations that the thread starts now complete
+    /// there.
     mutating func pushThreadDefault() {
         guard pushed == nil, let first, !Contexts.isThreadDefault(first) else { return }
         g_main_context_push_thread_default(first)
         pushed = first
     }
 
-    /// Releases the contexts after the thread has ended inside a run. Pops no default context, because GLib has dropped
-    /// the thread's default contexts already.
+    /// Releases the contexts of a run in which a callout has ended the thread. Pops no default context, because GLib
+    /// has already dropped the thread's default contexts.
     mutating func abandon() {
         pushed = nil
         releaseAll()
@@ -80,8 +79,8 @@ struct AcquiredContexts {
             } else {
                 Log.misuse(
                     "run",
-                    "a callout has pushed a thread-default GMainContext and not popped it again; the run's own one "
-                        + "stays pushed below it")
+                    "a callback pushed a thread-default GMainContext and did not pop it, so the run cannot pop its own "
+                        + "context. Pop the context in the same callback")
             }
         }
         pushed = nil

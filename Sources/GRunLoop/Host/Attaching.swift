@@ -4,18 +4,18 @@
 import Glibc
 
 extension GRunLoop {
-    /// Takes the loop out of its home context.
+    /// Takes the loop out of its home context, so that no host serves the loop any more.
     ///
-    /// Iterations of the context no longer serve the loop, and GLib holds no part of the loop any more. If the host's
-    /// run has begun, its last pass is ended first. Observers get afterWaiting if it is due, the blocks of the pass
-    /// run, and observers get exit. Items stay in their modes, and wait for ``attach()``. The loop cannot be run
-    /// meanwhile. If the loop is already detached, or was never attached, the call does nothing.
+    /// If the host's run has begun, the call ends it: it sends a due afterWaiting, runs the blocks of an unfinished
+    /// pass, and sends exit. After the call, GLib no longer references the loop. Items stay in their modes, and wait
+    /// for ``attach()``. Meanwhile no common mode can be run. If the loop is already detached, or has no home context
+    /// yet, the call does nothing.
     ///
     /// `dlclose()` unmaps neither this library nor a shared object that has the library linked in. So a plug-in in
-    /// Swift stays in memory, and the items that it has left in a loop are served.
+    /// Swift stays in memory, and may leave items in a loop.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. A call inside a callout of the loop
-    /// is logged and ignored, too, because the pass on the stack needs the home context. There is no corresponding Core
+    /// is logged and ignored, because the pass on the stack needs the home context. There is no corresponding Core
     /// Foundation function.
     public func detach() {
         guard !refuses("detach"), requireOwnThread("detach") else { return }
@@ -24,11 +24,11 @@ extension GRunLoop {
             lock.unlock()
             return Log.misuse(
                 "detach",
-                "a callout of the loop is on the stack, and nothing is detached; call it from outside the loop")
+                "ignored: the loop is running. Call detach() outside of the loop's runs and callbacks")
         }
         guard let former = home else { return lock.unlock() }
         endHostedRunLocked(finishesPass: true)
-        // The deinit of an object that the host's run has kept may have detached the loop already.
+        // The call above may release an object whose deinit has already detached the loop.
         guard home === former else { return lock.unlock() }
         home = nil
         Contexts.retain(former.context)
@@ -38,16 +38,16 @@ extension GRunLoop {
         let carried = host.poll.carried.removeAll()
         lock.unlock()
         defer { withExtendedLifetime(carried) {} }
-        // The hub leaves its context before its descriptors are closed, because GLib must not poll a number that
-        // another descriptor may have got meanwhile.
+        // The hub leaves its context before its descriptors are closed. Otherwise GLib could poll a number that belongs
+        // to another file by then.
         former.close()
         for descriptor in descriptors { close(descriptor) }
     }
 
     /// Puts the loop back into its home context, after ``detach()``.
     ///
-    /// The next pass under a host is the first pass of a new, endless run, so entry observers are called again. If the
-    /// loop is not detached, or has lost its own descriptors, the call does nothing.
+    /// The host's next pass begins a new run, so entry observers are called again. If the loop is not detached, or has
+    /// lost its own descriptors, the call does nothing.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. There is no corresponding Core
     /// Foundation function.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The further contexts of the ambient mode. A host that iterates the home context serves them, too.
+// The contexts that a host serves, other than the home context that it iterates.
 
 import CGRun
 import CGRunGLib
 
-/// The contexts that are carried into the home context now, each by a GSource of its own: see carrier.c. Used on the
-/// loop's thread only, except at the end of that thread.
+/// The contexts that are carried into the home context. For each of them, a GSource in the home context watches its
+/// descriptors (carrier.c). Used on the loop's thread only.
 struct CarriedContexts {
     private struct Carried {
         let served: ServedContext
@@ -13,24 +13,24 @@ struct CarriedContexts {
     }
 
     private var list: [Carried] = []
-    /// The mode whose contexts are carried. Only its identity is kept, because comparing references would count them.
+    /// The mode whose contexts are carried. Stored as an identity, because comparing references would retain and
+    /// release them.
     private var mode: ObjectIdentifier?
     private var version = -1
 
     var isEmpty: Bool { list.isEmpty }
 
-    /// The carried contexts that the loop's thread owns. A context that another thread owns is left out.
+    /// The carried contexts that the loop's thread owns now.
     var served: [ServedContext] {
         list.compactMap { cgrun_carrier_owns_context($0.carrier) ? $0.served : nil }
     }
 
-    /// Whether the contexts of this mode and version are carried, so that ``update(to:of:version:into:)`` would change
-    /// nothing.
+    /// Whether the contexts of this mode and version are carried already.
     func isCurrent(_ mode: ObjectIdentifier, _ version: Int) -> Bool {
         self.mode == mode && self.version == version
     }
 
-    /// Carries exactly the `wanted` contexts. Returns the contexts that are carried no longer; the caller releases them
+    /// Carries exactly the `wanted` contexts. Returns those that are no longer carried, for the caller to release
     /// without the lock.
     mutating func update(
         to wanted: [ServedContext], of mode: ObjectIdentifier, version: Int, into hub: UnsafeMutablePointer<GSource>
@@ -45,12 +45,12 @@ struct CarriedContexts {
         return former.filter { old in !list.contains { $0.served === old.served } }.map(Self.close)
     }
 
-    /// Stops watching the descriptors of the carried contexts, for good.
+    /// Permanently stops watching the descriptors of the carried contexts.
     func abandon() {
         for carried in list { cgrun_carrier_abandon(carried.carrier) }
     }
 
-    /// Stops carrying all contexts, and returns them. The caller releases them without the lock.
+    /// Stops carrying all contexts. Returns them for the caller to release without the lock.
     mutating func removeAll() -> [ServedContext] {
         defer { (list, mode, version) = ([], nil, -1) }
         return list.map(Self.close)

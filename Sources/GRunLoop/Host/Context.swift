@@ -4,34 +4,35 @@
 extension GRunLoop {
     /// A counted reference to a `GMainContext`, such as a context that a loop serves.
     ///
-    /// The loop may release its own reference at any time: another thread calls
-    /// ``GRunLoop/remove(_:forMode:)-(GRunLoop.Context,_)``, or the loop's thread ends. A value of this type keeps the
-    /// context alive. Two values are equal if they refer to the same context.
+    /// A value keeps the context alive, even if the loop releases the context. The loop does so when any thread calls
+    /// ``GRunLoop/remove(_:forMode:)-(GRunLoop.Context,_)``, or when the loop's thread ends. Two values are equal if
+    /// they refer to the same context.
     ///
     /// ```swift
     /// loop.homeContext?.withPointer { g_source_attach(source, $0) }
     /// ```
     ///
-    /// Threads: any. The corresponding GLib type is `GMainContext`, with a reference of its own.
+    /// Threads: any. The corresponding GLib type is `GMainContext`.
     public struct Context: Hashable, Sendable {
         private let reference: Reference
         /// The `GMainContext *`, which lives as long as this value.
         var unretained: OpaquePointer { reference.pointer }
 
-        /// Takes a reference to a `GMainContext *`, and releases it with the last copy of the value. Threads: any.
+        /// Takes a reference to a `GMainContext *`. The reference is released with the last copy of the value. Threads:
+        /// any.
         ///
-        /// - Parameter pointer: the context, which has to live until the call returns.
+        /// - Parameter pointer: the context, which must live until the call returns.
         public init(_ pointer: OpaquePointer) {
             reference = Reference(pointer)
         }
 
-        /// Calls the closure with the `GMainContext *`. To keep the pointer for longer, take a reference to it.
+        /// Calls the closure with the `GMainContext *`. To use the pointer after the call, take a reference to the
+        /// context.
         ///
         /// - Returns: what the closure returns.
         /// - Throws: what the closure throws.
         ///
-        /// Threads: any. GLib's documentation says which of its functions may be called for a context of another
-        /// thread.
+        /// Threads: any. GLib's documentation says which functions may be called for a context of another thread.
         public func withPointer<Result: ~Copyable, Failure: Error>(
             _ body: (OpaquePointer) throws(Failure) -> Result
         ) throws(Failure) -> Result {
@@ -50,7 +51,7 @@ extension GRunLoop {
         }
     }
 
-    /// Retains a `GMainContext` as long as it lives. It is Sendable, because GLib counts references on any thread.
+    /// Owns one reference to a `GMainContext`. It is Sendable, because any thread may change GLib's reference count.
     private final class Reference: @unchecked Sendable {
         let pointer: OpaquePointer
 
@@ -66,6 +67,6 @@ extension GRunLoop {
 }
 
 extension GRunLoop.Context: CustomStringConvertible {
-    /// A text for people: the context's address. Threads: any.
+    /// The context's address, as text for people. Threads: any.
     public var description: String { withPointer { "<GMainContext \(hexAddress($0))>" } }
 }

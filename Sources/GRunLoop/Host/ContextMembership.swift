@@ -4,14 +4,14 @@
 extension GRunLoop {
     /// Adds a context to a mode, or to all common modes, so that the loop serves it there.
     ///
-    /// A run in such a mode prepares, polls, checks and dispatches the context. One sleep waits for the context and for
-    /// the loop's own items. The context keeps the mode from being finished. A context that another thread owns is left
-    /// out, and the next pass tries it again. GLib does not report that the other thread has released the context. So a
-    /// loop that sleeps meanwhile does not notice it: call ``wakeUp()`` then.
+    /// A sleep in the mode waits for the context and for the loop's own items. The run dispatches the context when it
+    /// is ready. While the context is in the mode, no run of the mode is `finished`. A pass skips a context that
+    /// another thread owns, and the next pass tries again. GLib does not report when the other thread releases the
+    /// context. So if the loop sleeps then, call ``wakeUp()``.
     ///
     /// - Parameters:
-    ///   - context: the context; `GRunLoop.Context(pointer)` makes it from a `GMainContext *`. Adding a context again,
-    ///     or adding the home context, does not change what a mode serves.
+    ///   - context: the context. To make it from a `GMainContext *`, call `GRunLoop.Context(pointer)`. If the context
+    ///     is already in the mode, or is the home context, the call does not change what the mode serves.
     ///   - name: the mode, or ``Mode/common``.
     ///
     /// Threads: any. There is no corresponding Core Foundation function. A run calls GLib's `g_main_context_prepare`,
@@ -32,8 +32,8 @@ extension GRunLoop {
         }?.send()
     }
 
-    /// Adds a context to one mode, unless it is there already or is the home context. Call it with the lock held. The
-    /// returned kick ends a sleep in the mode, because that sleep does not watch the context.
+    /// Adds a context to one mode, unless the context is already there or is the home context. Returns a kick that ends
+    /// a sleep in the mode, because this sleep does not watch the context.
     func joinLocked(_ context: OpaquePointer, _ mode: ModeState) -> Kick? {
         guard home?.context != context, !mode.addedContexts.contains(where: { $0.context == context }) else {
             return nil
@@ -45,8 +45,8 @@ extension GRunLoop {
         return kick
     }
 
-    /// Removes a context from a mode, or from all common modes. A pass that is dispatching the context finishes the
-    /// dispatch. A context that was not added is ignored.
+    /// Removes a context from a mode, or from all common modes. If a pass is dispatching the context, it finishes the
+    /// dispatch. If the context was not added, the call does nothing.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
     public func remove(_ context: Context, forMode name: Mode) {
@@ -68,8 +68,8 @@ extension GRunLoop {
         if isCommon { Contexts.release(context) }
     }
 
-    /// Whether the context was added to the mode. The home context is not added, so it does not count. For
-    /// ``Mode/common``, whether the context was added to the common modes as such.
+    /// Whether the context was added to the mode. The home context does not count, because a common mode serves it
+    /// without an addition. For ``Mode/common``, true if the context was added to ``Mode/common`` itself.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
     public func contains(_ context: Context, forMode name: Mode) -> Bool {
@@ -81,9 +81,9 @@ extension GRunLoop {
         }
     }
 
-    /// The contexts that a mode serves. A common mode serves the home context, a private mode its own context once it
-    /// has run. The contexts that were added follow. For ``Mode/common``, the result is the contexts that were added to
-    /// the common modes as such.
+    /// The contexts that a mode serves. In a common mode, the home context comes first. A private mode that has run has
+    /// a context of its own instead. The contexts that were added follow. For ``Mode/common``, the result is the
+    /// contexts that were added to ``Mode/common`` itself.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
     public func contexts(forMode name: Mode) -> [Context] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the contexts that are ready, before stage 7 and in stage 8, and dispatches them before stage 10.
+// Finds the GLib contexts that are ready, before stage 7 and in stage 8, and dispatches them before stage 10.
 
 import CGRun
 
@@ -22,10 +22,9 @@ extension GRunLoop {
         ownDispatchDepth = outerDepth
     }
 
-    /// Dispatches the ready contexts up to two times more, after they had the turn that they were owed. One dispatch
-    /// serves only one priority of a context, so the sources of lower priorities have their turn, too. A dispatch may
-    /// draw a frame for 25 ms. So no round begins after `end`, or our timers would be late by three frames. Call it
-    /// with the lock held.
+    /// Dispatches the ready contexts again, up to two times, after their pending turn. One dispatch serves only one
+    /// priority of a context, so these rounds serve lower priorities. No round begins after `end`, because each
+    /// dispatch may draw a frame for 25 ms and delay our timers.
     private func yieldLocked(_ frame: Frame, until end: Nanoseconds) {
         for _ in 0..<2 {
             guard .now() < end else { return }
@@ -35,14 +34,13 @@ extension GRunLoop {
         }
     }
 
-    /// The contexts of the run that are ready now. Does not wait. The lock is held before and after.
+    /// Returns the run's contexts that are ready now, without waiting. Releases the lock meanwhile.
     func readyContextsLocked(_ frame: Frame) -> [ServedContext] {
         let hasContexts = frame.run.isHosted ? !host.poll.carried.isEmpty : !frame.contexts.list.isEmpty
         return hasContexts ? pollLocked(frame, own: OwnDescriptors()).readyContexts : []
     }
 
-    /// Polls the contexts of the run and the `own` descriptors without waiting. The lock is held before and after, and
-    /// released meanwhile.
+    /// Polls the run's contexts and the `own` descriptors without waiting. Releases the lock meanwhile.
     func pollLocked(_ frame: Frame, own: OwnDescriptors) -> PollResult {
         let carried = frame.run.isHosted ? host.poll.carried.served : nil
         lock.unlock()

@@ -7,36 +7,36 @@ import Glibc
 
 /// The descriptors and contexts that a host's poll watches for the loop. Guarded by the loop's lock.
 struct HostPoll {
-    /// The loop's hub on the home context; nil if the loop has none. `home` sets it. It is kept here, because each
-    /// iteration needs it, and asking the context for it counts references.
+    /// The loop's hub on the home context; nil if the loop has none. Set by `home`. Each iteration reads it here,
+    /// because reading it from `home` would retain and release `home`.
     var hub: UnsafeMutablePointer<GSource>?
 
     var carried = CarriedContexts()
-    /// Contexts that are no longer carried. The next dispatch releases them, and `prepare` does not. The last reference
-    /// to a context may release sources of the program, whose notifications are user code.
+    /// Contexts that are no longer carried, and that the next dispatch releases. `prepare` must not release them,
+    /// because that may call destroy notifications of the program's sources.
     var gone: [ServedContext] = []
 
-    /// The timer descriptor, which becomes readable when the mode's first timer is due. -1 until there is a timer.
+    /// A timerfd that becomes readable when the mode's first timer is due. -1 until the first timer.
     private var timer: Int32 = -1
-    /// The time for which the timer descriptor is armed. `.min` means that it may be readable, and must be armed again
+    /// The time for which the timerfd is armed. `.min` means that the timerfd may be readable, and must be armed again
     /// before it is watched.
     private(set) var armedFor = Nanoseconds.min
-    /// A duplicate of the current mode's epoll, so that the number in the hub's record never changes. -1 until the
-    /// first mode with an epoll is watched.
+    /// A duplicate of the current mode's epoll; -1 if none was made yet. The duplicates of all modes have the same
+    /// number, so the hub's poll record never changes.
     private var epoll: Int32 = -1
     private var epollMode: ObjectIdentifier?
     private(set) var shortage = Shortage.none
 
     enum Shortage: Equatable {
         case none, logged
-        /// The kernel has refused a descriptor that the host's watch needs. The next dispatch logs it, once.
+        /// The kernel has refused to make a descriptor that the host's poll needs. The next dispatch logs this, once.
         case unlogged(HostCall, errno: Int32)
-        /// A descriptor of the loop's own was closed, or a sandbox forbids using it. The next dispatch logs it, and the
-        /// hub is silent from then on.
+        /// One of the loop's own descriptors was closed, or a sandbox forbids its use. The next dispatch logs this, and
+        /// silences the hub.
         case loss(HostCall, errno: Int32)
         case abandoned
 
-        /// Whether the hub must be dispatched, so that the shortage is logged.
+        /// Whether the hub must be dispatched to log the shortage.
         var needsDispatch: Bool {
             switch self {
             case .none, .logged, .abandoned: false
@@ -45,15 +45,13 @@ struct HostPoll {
         }
     }
 
-    /// A system call that can fail.
     enum HostCall: String {
         case fcntl, dup3, timerfdCreate = "timerfd_create", timerfdSettime = "timerfd_settime", poll
     }
 
     var isAbandoned: Bool { shortage == .abandoned }
 
-    /// Returns the duplicate of the mode's epoll, which the host is to watch. Returns -1 if the kernel refuses the
-    /// duplicate.
+    /// Returns a duplicate of the mode's epoll for the host to watch. Returns -1 if the kernel refuses to make it.
     mutating func watch(_ original: Int32, of mode: AnyObject) -> Int32 {
         guard epollMode != ObjectIdentifier(mode) else { return epoll }
         let call = epoll < 0 ? HostCall.fcntl : .dup3
@@ -69,13 +67,13 @@ struct HostPoll {
         return epoll
     }
 
-    /// Notes that the mode has another epoll now, which needs another duplicate.
+    /// Called when the mode has a new epoll, which needs a new duplicate.
     mutating func forgetEpoll(of mode: AnyObject) {
         if epollMode == ObjectIdentifier(mode) { epollMode = nil }
     }
 
-    /// Arms the timer descriptor and returns it, for the host to watch. Returns -1 if the time is `.never`; the timer
-    /// descriptor then stays as it is. Returns -1, too, if the kernel refuses the descriptor.
+    /// Arms the timerfd, and returns it for the host to watch. Returns -1 and arms nothing if the time is `.never`, or
+    /// if the kernel refuses the timerfd.
     mutating func arm(for time: Nanoseconds) -> Int32 {
         guard time != .never else {
             armedFor = .min
@@ -96,25 +94,24 @@ struct HostPoll {
         return timer
     }
 
-    /// Notes that the poll has found the timer descriptor readable.
     mutating func noteExpired() { armedFor = .min }
 
-    /// Notes that the poll has found that a descriptor is not open.
+    /// Called when the host's poll has found a closed descriptor.
     mutating func noteClosed() { shortage = .loss(.poll, errno: EBADF) }
 
     private mutating func noteShortage(_ call: HostCall, _ error: Int32) {
         if shortage == .none { shortage = .unlogged(call, errno: error) }
     }
 
-    /// Returns a shortage that the caller logs; nil if there is none, or if it was returned before.
+    /// Returns the shortage for the caller to log; nil if there is none, or if it was returned before.
     mutating func takeShortage() -> (call: HostCall, errno: Int32)? {
         guard case .unlogged(let call, let errno) = shortage else { return nil }
         shortage = .logged
         return (call, errno)
     }
 
-    /// Called when the program has closed the loop's own descriptors. Forgets their numbers without closing them,
-    /// because the numbers may belong to something else by now. The hub is silent from then on.
+    /// Silences the hub, because the loop has lost a descriptor of its own. Forgets the descriptors without closing
+    /// them, because other files may have their numbers by now.
     mutating func abandon() {
         shortage = .abandoned
         _ = close()
@@ -122,7 +119,7 @@ struct HostPoll {
         if let hub { cgrun_hub_abandon(hub) }
     }
 
-    /// Forgets the descriptors and returns them. The caller closes them once the hub is gone.
+    /// Forgets the descriptors, and returns them. The caller closes them after the hub has left its context.
     mutating func close() -> [Int32] {
         defer { (timer, armedFor, epoll, epollMode) = (-1, .min, -1, nil) }
         return [timer, epoll].filter { $0 >= 0 }

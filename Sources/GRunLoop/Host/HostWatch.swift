@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Returns to a host that iterates the home context whether there is work, and what its poll is to watch.
+// The Swift side of the hub's `prepare` and `check`: whether the loop has work, and what the host's poll must watch.
 //
-// `prepare` and `check` run no user code. The state that `prepare` leaves for `check` is only a hint, because GLib may
-// leave out the call of `check`.
+// Neither runs user code. The state that `prepare` leaves for `check` is only a hint, because GLib may leave out
+// `check`.
 
 import CGRun
 import Glibc
@@ -21,13 +21,14 @@ extension GRunLoop {
             release: hubRelease)
     }
 
-    /// Returns whether there is work in memory. If there is none, updates what the host's poll watches, and begins a
-    /// sleep.
+    /// Called in the hub's `prepare`. Returns whether the loop has work in memory. If it has none, updates what the
+    /// host's poll watches, and begins a sleep.
     ///
     /// - Parameters:
     ///   - isStale: whether the host has dispatched a foreign source since the last head of a pass. If so, the wait
-    ///     after that head is over, even without a sleep. Then afterWaiting, and blocks that came since, are work.
-    ///   - watched: receives a bit for each of the hub's records that the poll watches.
+    ///     after this head is over, even without a sleep. Then a due afterWaiting, enqueued blocks and signalled
+    ///     sources count as work.
+    ///   - watched: receives a bit for each poll record of the hub that the poll must watch.
     func prepareForHost(isStale: Bool, _ watched: inout UInt32) -> Bool {
         lock.withLock {
             guard !isDead, let hub = host.poll.hub else { return false }
@@ -36,8 +37,8 @@ extension GRunLoop {
             if !isHostInControl { suspendPassLocked() }
             if cgrun_is_inspecting() { probe?.hostWillPollLocked(of: self) }
             return host.ambient._withUnsafeGuaranteedRef { mode in
-                // Attaching sentinels has a cost, and another thread must not do it. So it is done here, and only on a
-                // change.
+                // Only this thread may attach or destroy the sentinels. It does so only on a change, because it is
+                // expensive.
                 let isObserved = mode.areWaitsObserved
                 cgrun_hub_set_sentinels(hub, isObserved || isWaitAnnounced || owesFirstPassLocked(mode))
                 if !host.poll.carried.isCurrent(ObjectIdentifier(mode), mode.contextsVersion) { carryLocked(mode, hub) }
@@ -46,7 +47,7 @@ extension GRunLoop {
                 let wakeUpTime = mode.heap.wakeUpTime()
                 watched = watchLocked(mode, until: wakeUpTime, hub)
                 if host.poll.shortage.needsDispatch || mustExplainStrandedLocked(mode) { return true }
-                // The write that was sent to end the last sleep may arrive in this sleep, and interrupt it.
+                // The write that a kick made to end the last sleep may arrive only now, and interrupt this sleep.
                 if sleep.takeKicked() { host.isRearmed = true }
                 sleep.begin(in: mode, wokenBy: .context(Contexts.of(hub)), until: wakeUpTime)
                 return false
@@ -54,33 +55,32 @@ extension GRunLoop {
         }
     }
 
-    /// Carries the mode's further contexts into the home context, and stops carrying all others. Call it with the lock
-    /// held.
+    /// Carries the mode's contexts, except the home context itself, into the home context. Stops carrying all others.
     private func carryLocked(_ mode: ModeState, _ hub: UnsafeMutablePointer<GSource>) {
         let wanted = contextsLocked(of: mode).filter { $0.hub != hub }
         host.poll.gone += host.poll.carried.update(
             to: wanted, of: ObjectIdentifier(mode), version: mode.contextsVersion, into: hub)
     }
 
-    /// Returns whether there is work after the host's poll.
+    /// Called in the hub's `check`. Returns whether the loop has work after the host's poll.
     ///
     /// - Parameters:
-    ///   - hasSlept: whether the poll lasted long enough for a sleep. Always false without sentinels.
-    ///   - found: a bit for each record that the poll has found ready, and `CGRUN_HUB_CLOSED` if a record's descriptor
-    ///     is not open.
+    ///   - hasSlept: whether the poll was so long that it was a sleep. Always false without sentinels.
+    ///   - found: a bit for each poll record that is ready, and `CGRUN_HUB_CLOSED` if a record's descriptor is not
+    ///     open.
     func checkForHost(hasSlept: Bool, found: UInt32) -> Bool {
         lock.withLock {
             let hasSlept = hasSlept && isWaitAnnounced
             tell(.hostHasPolled)
-            // True if the sleep was interrupted only to begin again with another deadline or descriptor (items 76 and
-            // 80).
+            // True if a kick interrupted the sleep. If there is no work, the kick only changed the sleep's deadline or
+            // descriptors (items 76 and 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed
             if wasRearmed, let hub = host.poll.hub { cgrun_hub_note_interrupted(hub) }
-            // Without observers of the waits, nobody knows whether this was a sleep, so `isRearmed` is cleared.
+            // The kick's write may arrive late, so `isRearmed` stays set until an announced wait has slept.
             if hasSlept || !isWaitAnnounced { host.isRearmed = false }
             sleep.end()
             if found & Record.timer.bit != 0 { host.poll.noteExpired() }
-            // If the host cannot watch the descriptors, the dispatch asks the kernel for them.
+            // If the host's poll could not watch the descriptors, the dispatch must ask the kernel about them.
             host.polled = .init(
                 descriptors: host.poll.shortage != .none || found & Record.descriptors.bit != 0,
                 mainQueue: found & Record.mainQueue.bit != 0)
@@ -89,13 +89,13 @@ extension GRunLoop {
                 return true
             }
             if host.ambient._withUnsafeGuaranteedRef({ hasWorkLocked($0) }) { return true }
-            // The loop has nothing to do, so its next item begins a new row.
+            // The loop has nothing to do, so the time slice begins again with the next item.
             host.run.scheduler.endRow()
             return hasSlept && !wasRearmed
         }
     }
 
-    /// Logs what `prepare` has found to be wrong. The lock is held before and after, and released while it logs.
+    /// Logs the problems that `prepare` and `check` have found. Releases the lock meanwhile.
     func explainToHostLocked() {
         if case .loss(let call, let errno) = host.poll.shortage { loseDescriptorsLocked(call.rawValue, errno) }
         let shortage = host.poll.takeShortage()
@@ -110,20 +110,19 @@ extension GRunLoop {
     private static func explain(_ call: HostPoll.HostCall, _ error: Int32) {
         if case .forbidden = KernelRefusal(error) {
             Log.critical(
-                "\(KernelRefusal.message("\(call.rawValue)(2)", error)). Without it timers and descriptors are late "
-                    + "while a host drives the loop. Logged once")
+                "\(KernelRefusal.message("\(call.rawValue)(2)", error)). Without this call, timers and descriptors are "
+                    + "late while a host main loop, such as GTK's, drives the run loop. Logged once")
         } else {
             Log.critical(
-                "no descriptor is left to watch timers and descriptors while a host drives the loop; they wait until a "
-                    + "descriptor is free. Close some descriptors or raise the limit. Logged once")
+                "no descriptor is left, so timers and descriptor sources wait while a host main loop, such as GTK's, "
+                    + "drives the run loop. Close descriptors or raise the limit. Logged once")
         }
     }
 
     // MARK: With the lock held
 
-    /// Called when a callout of ours runs a foreign loop, so that the callout's pass stands still until the foreign
-    /// loop returns. The foreign loop serves what was enqueued before it began. Wake-ups count again, although the pass
-    /// may have ignored them.
+    /// Called when a callout of ours runs a foreign loop. The callout's pass is suspended until the foreign loop
+    /// returns. Meanwhile wake-ups count, and the foreign loop serves everything that was enqueued before.
     private func suspendPassLocked() {
         frame?.run.stage.suspend()
         pendingPasses.add(.work)
@@ -131,10 +130,10 @@ extension GRunLoop {
 
     private func hasWorkLocked(_ mode: ModeState) -> Bool {
         if pendingPasses.contains(.hostWakeUp) || !host.poll.gone.isEmpty { return true }
-        // The first pass, which only observers need, is not urgent: see owesFirstPassLocked(_:).
+        // The first pass is not urgent, because only observers need it: see owesFirstPassLocked(_:).
         if pendingPasses.contains(.pass), host.run.stage != .outside { return true }
-        // If the timer descriptor is armed for the earliest deadline, the host's poll reports that deadline, and no
-        // clock is read.
+        // If the timerfd is armed for the earliest deadline, the host's poll reports that deadline, and no clock is
+        // read.
         let isTimerWatched = host.poll.armedFor == mode.heap.earliest && virtualTime == nil
         let ready = readyLocked([.wakeUp, .port], in: mode)
         if !ready.isEmpty || !isTimerWatched && !readyLocked(.timer, in: mode).isEmpty { return true }
@@ -142,23 +141,21 @@ extension GRunLoop {
         return isOwed && hasLeftoversLocked(mode)
     }
 
-    /// Whether the host's run has not begun, and its first pass is owed to observers of the mode. The last sentinel
-    /// makes that pass before the host sleeps for the first time. Until then the host's own sources go first, because
-    /// an observer must not delay them.
+    /// Whether the host's run has not begun, and observers of the mode need its first pass. The last sentinel makes
+    /// this pass before the host's first sleep, so that it does not delay the host's own sources.
     private func owesFirstPassLocked(_ mode: ModeState) -> Bool {
         pendingPasses.contains(.pass) && host.run.stage == .outside && !mode.observed.isEmpty
     }
 
-    /// Removes the main queue's record once the loop has lost the main queue. When the main thread ends or calls
-    /// `dispatchMain()`, libdispatch closes the queue's descriptor. GLib must not poll a number that is closed. Call
-    /// it with the lock held.
+    /// Removes the main queue's poll record if the loop has lost the main queue. libdispatch may then close the queue's
+    /// descriptor, and GLib must not poll a closed number.
     func forgetLostMainQueueLocked() {
         guard isMain, !MainQueue.isOurs, let hub = host.poll.hub else { return }
         cgrun_hub_set_record(hub, Record.mainQueue.rawValue, -1)
     }
 
-    /// Updates the hub's records, and returns a bit for each record that the next poll watches. Reports only changes to
-    /// GLib.
+    /// Updates the hub's poll records, calling GLib only for changes. Returns a bit for each record that the next poll
+    /// must watch.
     private func watchLocked(_ mode: ModeState, until wakeUpTime: Nanoseconds, _ hub: UnsafeMutablePointer<GSource>)
         -> UInt32
     {
@@ -178,8 +175,8 @@ extension GRunLoop {
 
 // MARK: The functions that hub.c calls
 
-/// Calls `body` with the loop that the pointer stands for. No reference is counted, because GLib holds the hub during
-/// the call, and the hub holds the loop.
+/// Calls `body` with the loop at the pointer. Needs no retain, because GLib retains the hub meanwhile, and the hub
+/// retains the loop.
 private func with<Result>(_ pointer: UnsafeMutableRawPointer, _ body: (GRunLoop) -> Result) -> Result {
     Unmanaged<GRunLoop>.fromOpaque(pointer)._withUnsafeGuaranteedRef { body($0) }
 }

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// A context that a loop serves, and the hub that the loop has on it.
+// A GLib context that a loop serves.
 
 import CGRun
 import CGRunGLib
 
-/// A context that a loop serves, with a hub on it. On the home context, the hub carries the loop's items. On every
-/// context, the hub is also a canary: it shows whether GLib has really checked the context's sources.
+/// A GLib context that a loop serves, with a GSource of ours: the hub. In the home context, the hub represents the
+/// loop's items. In every context, it is also a canary: it shows whether GLib has really checked the sources.
 final class ServedContext {
     let context: OpaquePointer
     let hub: UnsafeMutablePointer<GSource>
 
     /// Retains the context, and attaches a hub to it.
     ///
-    /// - Parameter loop: the loop whose items the hub carries. Nil if the hub is only a canary.
+    /// - Parameter loop: the loop whose items the hub represents. Nil if the hub is only a canary.
     init(_ context: OpaquePointer, carrying loop: GRunLoop?) {
         self.context = g_main_context_ref(context)
-        // A hub that is only a canary calls no function of a loop.
         var functions = loop?.hubFunctions ?? cgrun_hub_funcs()
-        // The hub retains the loop until GLib releases the hub. This reference cycle ends with the loop's thread.
+        // The hub retains the loop until GLib releases the hub. This reference cycle ends when the loop is detached, or
+        // when its thread ends.
         hub = cgrun_hub_new(&functions, loop.map { Unmanaged.passRetained($0).toOpaque() }, loop?.isMain ?? false)
         _ = Contexts.withoutCancellation { [hub] in g_source_attach(hub, context) }
     }
 
-    /// Removes the hub from the context. Code that still holds this object then sees a hub without a context.
+    /// Permanently removes the hub from the context.
     func close() {
         cgrun_hub_close(hub)
     }
 
-    /// Uses no thread-specific state, because it may run while its thread ends.
+    /// Uses no thread-specific data, because it may run while the thread ends.
     deinit {
         // In a forked child, GLib's own locks may be held forever.
         guard !Fork.isChild else { return }

@@ -1,34 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sleep of the loop's thread in poll(), our own or a host's: what ends the sleep, and what it waits for.
+// The sleeps of a loop's thread, in our own poll() or in a host's.
 
 import CGRun
 import CGRunGLib
 import Glibc
 
-/// The thing through which another thread ends a sleep.
+/// The object through which another thread ends a sleep.
 enum Waker {
-    /// A context in the poll set.
+    /// A context that the sleep polls.
     case context(OpaquePointer)
-    /// The loop's own eventfd, in a sleep without a context.
+    /// The loop's own eventfd, if the sleep polls no context.
     case descriptor(Int32)
 }
 
-/// The sleep that is under way, or the last one. Guarded by the loop's lock.
+/// The present sleep of a loop, or its last sleep. Guarded by the loop's lock.
 struct Sleep {
-    /// The waker of the sleep that is under way or about to begin; nil if there is none. A change that concerns the
-    /// sleep must end the sleep through this waker.
+    /// The waker of the sleep that is under way or about to begin; nil if there is none.
     private var waker: Waker?
-    /// True once the sleep was woken. It is not woken a second time.
+    /// True once a kick was made for the sleep, so that no second kick is made.
     private var isKicked = false
-    /// The thread that has woken the sleep, and when. Only noted while loops are traced or recorded.
+    /// The thread that made the kick, and the time. Noted only while loops are traced or recorded.
     private var kicker: Kicker?
-    /// The mode of the sleep. Only its identity is kept, because comparing references would count them.
+    /// The mode of the sleep. Stored as an identity, because comparing references would retain and release them.
     private var mode: ObjectIdentifier?
     private(set) var until: Nanoseconds = .never
-    /// The last serial number. Serial numbers are negative, and dates never are.
+    /// The last result of ``serialOfLast()``. Serial numbers are negative, to differ from the dates in `until`.
     private var lastSerial: Nanoseconds = 0
 
-    /// Begins a sleep. Called by our own wait (`sleepLocked`), and by a host's prepare (`prepareForHost`).
+    /// Begins a sleep. Called by our own wait (`sleepLocked`), and by the hub's `prepare` (`prepareForHost`).
     mutating func begin(in mode: AnyObject, wokenBy waker: Waker, until: Nanoseconds) {
         isKicked = false
         self.mode = ObjectIdentifier(mode)
@@ -45,8 +44,8 @@ struct Sleep {
     var isUnderWay: Bool { waker != nil }
     func isIn(_ mode: AnyObject) -> Bool { self.mode == ObjectIdentifier(mode) }
 
-    /// Returns a serial number of the last sleep. Call it only while no sleep is under way. Two calls return the same
-    /// number if there was no sleep between them, because the next sleep overwrites it with its end.
+    /// Returns a serial number of the last sleep. Call it only while no sleep is under way. The number stays the same
+    /// until the next sleep begins and overwrites it in `until`.
     mutating func serialOfLast() -> Nanoseconds {
         if until >= 0 {
             lastSerial -= 1
@@ -55,42 +54,40 @@ struct Sleep {
         return until
     }
 
-    /// Whether the sleep that is under way, or the last one, was woken since the last call.
+    /// Whether a kick was made for the present or the last sleep. Returns true only once for a kick.
     mutating func takeKicked() -> Bool {
         defer { isKicked = false }
         return isKicked
     }
 
-    /// Returns a wake-up for the sleep that is under way. Returns nil if there is no sleep, or if it was woken already.
+    /// Returns a kick that ends the present sleep; nil if there is no sleep, or if a kick was already made for it.
     mutating func kick(_ loop: GRunLoop) -> Kick? {
         guard !isKicked, let waker else { return nil }
         isKicked = true
         kicker = nil
         let kick = Kick(waker, of: loop)
-        // After the kick has retained the loop. Otherwise the word is loaded before that, and costs a register
-        // (scripts/trace-cost).
+        // This is read only after the kick was made. An earlier read would cost a register (scripts/trace-cost).
         if _slowPath(cgrun_is_tracing()) { noteKicker() }
         return kick
     }
 
     @inline(never) private mutating func noteKicker() { kicker = Kicker() }
 
-    /// Returns the thread that has woken the present sleep, or the last sleep if there is none now. Nil if there is
-    /// none, or if it was returned before.
+    /// Returns the thread that made the kick for the present or the last sleep. Nil if there was no kick, if loops were
+    /// not traced, or after ``takeKicked()`` or an earlier call.
     mutating func takeKicker() -> Kicker? {
         defer { kicker = nil }
         return isKicked ? kicker : nil
     }
 }
 
-/// The thread that has woken a loop, and when.
 struct Kicker {
     let thread = cgrun_thread_id()
     let time = Nanoseconds.now()
 }
 
-/// A wake-up for a thread that sleeps in poll(). It is sent after the lock is released, because the woken thread takes
-/// the lock. It must be sent exactly once, because no other call wakes the same sleep.
+/// A wake-up for a thread that sleeps in poll(). Send it after the lock is released, because the woken thread takes the
+/// lock. It must be sent, because no second kick is made for the sleep.
 package struct Kick: ~Copyable {
     private let waker: Waker
     /// Retained if the waker is the loop's own descriptor, because the loop closes that descriptor in its deinit.
@@ -123,21 +120,21 @@ package struct Kick: ~Copyable {
     }
 
     private static func refuseToBeLost() {
-        Log.fatal("a loop was to be woken, and nobody has done it")
+        Log.fatal("a wake-up of a run loop was lost. This is a bug in GRunLoop; please report it")
     }
 }
 
 extension Optional where Wrapped: ~Copyable, Wrapped == Kick {
-    /// Takes over `other` if there is one. At most one of the two exists, because one sleep is kicked only once.
+    /// Stores `other` if it is not nil. At most one of the two kicks exists, because a sleep is kicked only once.
     mutating func merge(_ other: consuming Kick?) {
         if let other { self = consume other }
     }
 }
 
-/// The consequences of a change of modes that wait until the lock is released: a wake-up, and a warning.
+/// Work that a change of modes leaves until the lock is released: sending a kick, and logging a warning.
 struct DeferredEffects: ~Copyable {
     var kick: Kick?
-    /// A descriptor that is not watched as it should be.
+    /// A descriptor that is not watched as it should be, and the reason.
     private var lost: (descriptor: Int32, loss: WatchLoss)?
 
     mutating func lose(_ descriptor: Int32, _ loss: WatchLoss) { lost = (descriptor, loss) }
@@ -157,25 +154,24 @@ struct DeferredEffects: ~Copyable {
                     + "source before closing its descriptor")
         case .forbidden(let errno):
             Log.warning(
-                "\(KernelRefusal.message("epoll_ctl(2)", errno)). The kernel goes on to watch descriptor "
-                    + "\(descriptor) as before")
+                "\(KernelRefusal.message("epoll_ctl(2)", errno)). The kernel still watches descriptor \(descriptor) as "
+                    + "before")
         }
     }
 }
 
 // MARK: What a sleep waits for: the Swift side of poller.c
 
-/// The loop's own descriptors in a poll, -1 for none.
+/// The loop's own descriptors in a poll; -1 means that there is none.
 struct OwnDescriptors {
     /// The mode's epoll.
     var descriptors: Int32 = -1
     /// The main dispatch queue's eventfd.
     var mainQueue: Int32 = -1
-    /// The eventfd that ends the sleep if no context can.
+    /// The eventfd that ends the sleep if the sleep polls no context.
     var wake: Int32 = -1
 }
 
-/// The result of one poll.
 struct PollResult {
     var readyContexts: [ServedContext] = []
     var descriptors = false
@@ -185,8 +181,8 @@ struct PollResult {
     var isEmpty: Bool { readyContexts.isEmpty && !descriptors && !mainQueue && !wake }
 }
 
-/// Waits for contexts and for the loop's own descriptors in one poll. Used on the loop's thread only. Its state must
-/// not be needed after user code was called, because nested runs share it.
+/// Waits for contexts and for the loop's own descriptors in one poll. Used on the loop's thread only. A call of user
+/// code may change its state, because nested runs share the poller.
 final class ContextPoller {
     @exclusivity(unchecked) private var poller = cgrun_poller()
     private var polled = UnsafeMutableBufferPointer<cgrun_polled>.allocate(capacity: 4)
@@ -201,21 +197,21 @@ final class ContextPoller {
         polled = .allocate(capacity: 2 * count)
     }
 
-    /// A closed descriptor that keeps every poll from waiting; nil if there is none. Ask for it after a poll that found
-    /// nothing: see poller.c.
+    /// A closed descriptor that has kept many polls from waiting; nil if there is none. Read it once after each poll
+    /// that found nothing, because poller.c counts the reads.
     var stuckDescriptor: Int32? {
         let descriptor = cgrun_poller_stuck_descriptor(&poller)
         return descriptor < 0 ? nil : descriptor
     }
 
-    /// Polls the contexts of a run. They are passed in place, because a copy of the list would count references.
+    /// Polls the contexts of a run: inout, because a copy of the list would be retained and released.
     func poll(_ contexts: inout AcquiredContexts, own: OwnDescriptors, deadline: Nanoseconds) -> PollResult {
         poll(contexts.list, own: own, deadline: deadline)
     }
 
     /// Waits until a context or a descriptor is ready, or until the deadline.
     ///
-    /// - Parameter deadline: when to stop waiting. `.min` means not to wait, and `.never` to wait without a limit.
+    /// - Parameter deadline: when to stop waiting. `.min` means no wait, and `.never` means no limit.
     func poll(_ contexts: [ServedContext], own: OwnDescriptors, deadline: Nanoseconds) -> PollResult {
         if contexts.count > polled.count { makeRoom(for: contexts.count) }
         for index in contexts.indices {
@@ -235,7 +231,6 @@ final class ContextPoller {
         return result
     }
 
-    /// Ends the process, because poll() has failed for all descriptors.
     private func endForRefusedWait() -> Never {
         if case .forbidden = KernelRefusal(poller.error) {
             Log.fatal("\(KernelRefusal.message("poll(2) or ppoll(2)", poller.error)). The run loop cannot continue")

@@ -2,8 +2,8 @@
 // Idle work: closures that are called when the loop has nothing else to do.
 
 extension GRunLoop {
-    /// A queue of closures that are called when the loop is about to sleep, and never while anything else is ready. A
-    /// pass calls one closure, or several for a given time.
+    /// A queue of closures that the loop calls when it is about to sleep and nothing else is ready. A pass calls one
+    /// closure, or several for a given time.
     ///
     /// Use it for work that can wait and comes in small pieces, such as measuring the rows of a table ahead of time:
     ///
@@ -14,22 +14,22 @@ extension GRunLoop {
     /// ```
     ///
     /// The closures are called in the order in which they were enqueued, after every observer of
-    /// ``Activity/beforeWaiting``, whatever its ``Observer/order``. Another pass follows, in which everything else has
-    /// its turn, and observers see what the closures have changed. Where a host drives the loop, the host's other
-    /// sources also come first, whatever their priority. So a closure that enqueues itself again keeps the loop awake,
-    /// but does not starve other work. Several queues take turns. A run with a time limit of zero does not sleep, and
-    /// calls no closure.
+    /// ``Activity/beforeWaiting``, whatever its ``Observer/order``. In the pass that follows, everything else has its
+    /// turn, and observers see what the closures have changed. If a host drives the loop, the host's other sources also
+    /// come first, whatever their priority. So a closure that enqueues itself again keeps the loop awake, but does not
+    /// starve other work. Several queues take turns. A run with a time limit of zero does not sleep, so it calls no
+    /// closure.
     ///
-    /// A queue is in one loop at a time, and in any number of its modes. Closures wait while the loop runs in other
-    /// modes, and while the queue is in no loop. A mode is not finished while closures wait in one of its queues. If a
-    /// closure runs a nested loop, the queue's other closures wait, and do not keep the nested run's mode from being
-    /// finished. An empty queue costs nothing: it wakes no loop, and no loop checks it. When the loop's thread ends,
-    /// the queue leaves its modes and keeps its closures.
+    /// A queue can be in one loop at a time, and in any number of that loop's modes. Closures wait while the loop runs
+    /// in other modes, and while the queue is in no loop. A mode is not finished while closures wait in one of its
+    /// queues. If a closure runs a nested loop, the queue's other closures wait, and do not keep the nested run's mode
+    /// from being finished. An empty queue costs nothing. When the loop's thread ends, the queue leaves its modes and
+    /// keeps its closures.
     ///
-    /// Threads: any. There is no corresponding Core Foundation type: programs build an idle queue from an observer. The
-    /// corresponding GLib function is `g_idle_add`, which does not wait until nothing is ready.
+    /// Threads: any. There is no corresponding Core Foundation type: programs use an observer instead. GLib's
+    /// `g_idle_add` is similar, but does not wait until nothing else is ready.
     public final class IdleQueue: @unchecked Sendable {
-        /// How long closures are called in one pass, on the loop's clock. Zero means one closure in each pass.
+        /// The time for which a pass calls closures, on the loop's clock. Zero means one closure in each pass.
         ///
         /// Threads: any.
         public let timePerPass: Duration
@@ -41,27 +41,26 @@ extension GRunLoop {
         var isValidLocked = true
         /// True while one of the queue's closures is being called.
         private var isBusy = false
-        /// Closures are moved out when taken: what they have captured must not be released under the lock.
+        /// A closure is moved out when it is taken, because its captures must not be released under the lock.
         private var waiting: [(@Sendable () -> Void)?] = []
-        /// The index of the first closure that was not taken.
+        /// The index of the first closure that is not taken yet.
         private var next = 0
 
-        /// Creates a queue that is in no loop yet, and may be added to any.
+        /// Creates a queue that is in no loop yet, and can be added to any loop.
         ///
-        /// - Parameter timePerPass: how long closures are called in one pass. After each closure, the next one is
-        ///   called if the time is not used up and nothing else has become ready. Closures that are enqueued meanwhile
-        ///   wait for another pass. Zero and negative values mean one closure in each pass. A time that is too long to
-        ///   represent means no limit. In virtual time, where work takes no time, every positive value means no limit.
+        /// - Parameter timePerPass: the time for which a pass calls closures. After each closure, the pass calls the
+        ///   next one if time is left and nothing else has become ready. Closures that are enqueued meanwhile wait for
+        ///   another pass. Zero and negative values mean one closure in each pass. A time that is too long to represent
+        ///   means no limit. In virtual time, work takes no time, so every positive value means no limit.
         ///
         /// Threads: any.
         public init(timePerPass: Duration = .zero) {
             self.timePerPass = max(.zero, timePerPass)
         }
 
-        /// Enqueues a closure behind the others, to be called once, on the loop's thread. Wakes the loop if it sleeps
-        /// in one of the queue's modes.
+        /// Enqueues a closure at the end, to be called once on the loop's thread. Wakes the loop if it sleeps.
         ///
-        /// - Returns: false if the queue was invalidated. The closure is then released.
+        /// - Returns: false if the queue was invalidated, and in a forked child. The closure is then released.
         ///
         /// Threads: any.
         @discardableResult public func enqueue(_ work: @escaping @Sendable () -> Void) -> Bool {
@@ -78,14 +77,14 @@ extension GRunLoop {
             return true
         }
 
-        /// How many closures wait to be called.
+        /// The number of closures that wait to be called.
         ///
         /// Threads: any.
         public var count: Int {
             Fork.refuses("IdleQueue.count") ? 0 : guardian.withLock { countLocked }
         }
 
-        /// Releases the closures that wait. A closure that is being called is not affected.
+        /// Releases the closures that wait, but not a closure that is being called.
         ///
         /// Threads: any.
         public func removeAll() {
@@ -94,23 +93,23 @@ extension GRunLoop {
             let released = takeAllLocked()
             noteWorkLocked()
             guardian.unlock(held)
-            // After the lock: the deinit of what a closure holds is user code.
+            // Released after the lock, because the deinit of a captured object is user code.
             withExtendedLifetime(released) {}
         }
 
-        /// Whether the queue is valid. False once ``invalidate()`` was called.
+        /// Whether the queue is valid. False once ``invalidate()`` was called, and in a forked child.
         ///
         /// Threads: any.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
 
-        /// Removes the queue from every mode, permanently, and releases the closures that wait. A second call does
+        /// Removes the queue from every mode, permanently, and releases the waiting closures. A second call does
         /// nothing.
         ///
         /// Threads: any.
         public func invalidate() {
             guard !Fork.isChild else { return }
             let held = guardian.lock()
-            // Taken before the queue leaves its loop, because after that the loop's lock guards the queue no more.
+            // The closures are taken first, because the held lock does not guard the queue after it has left its loop.
             let released = takeAllLocked()
             _ = endLocked(held)
             guardian.unlock(held)
@@ -123,15 +122,14 @@ extension GRunLoop {
         /// Whether a closure can be called now.
         var isReadyLocked: Bool { !isBusy && countLocked > 0 }
 
-        /// Called when it may have changed whether a closure can be called now. Notes it in the queue's modes. If a
-        /// closure can be called, the returned kick ends a sleep of the loop.
+        /// Called when `isReadyLocked` may have changed. Updates the queue's modes. If a closure can be called, returns
+        /// a kick that ends a sleep of the loop.
         private func noteChangeLocked() -> Kick? {
             noteWorkLocked()
             return isReadyLocked ? guardian.loop?.wakeUpForIdleWorkLocked() : nil
         }
 
-        /// Gives the queue a turn in each of its modes if a closure can be called now, and takes the turns away
-        /// otherwise.
+        /// Adds the queue to the turns in each of its modes if a closure can be called now, and otherwise removes it.
         private func noteWorkLocked() {
             let isReady = isReadyLocked
             turns.forEach { place in
@@ -144,12 +142,12 @@ extension GRunLoop {
             return waiting
         }
 
-        /// Takes the next closure, which the caller calls. Returns nil if no closure can be called now.
+        /// Removes and returns the next closure, for the caller to call. Returns nil if no closure can be called now.
         func takeLocked() -> (@Sendable () -> Void)? {
             guard isReadyLocked else { return nil }
             let work = waiting[next].take()
             next += 1
-            // Drops the closures that were taken. Otherwise a queue that is never empty would grow forever.
+            // Drops the taken closures. Otherwise a queue that is never empty would grow forever.
             if next * 2 >= waiting.count {
                 waiting.removeFirst(next)
                 next = 0
@@ -161,7 +159,8 @@ extension GRunLoop {
 
         // MARK: Without a lock
 
-        /// Called after a closure was called. The queue may have moved to another loop meanwhile.
+        /// Called after a closure has returned, or has ended its thread. The queue may have moved to another loop
+        /// meanwhile.
         func endCall() {
             guardian.withLock { () -> Kick? in
                 isBusy = false
@@ -171,11 +170,11 @@ extension GRunLoop {
     }
 }
 
-/// How many closures a queue may call, and until when, before another pass follows.
+/// How many closures a queue may call, and for how long, before another pass follows.
 struct IdleTurn {
-    /// Only the address is used, because the queue may be deallocated meanwhile.
+    /// Used only as an address, because the queue may be deallocated meanwhile.
     let queue: Unmanaged<GRunLoop.IdleQueue>
-    /// How many closures may still be called. Closures that came after the turn began wait for another turn.
+    /// How many more closures may be called. Closures that are enqueued after the turn began wait for another turn.
     private var left: Int
     private let end: Nanoseconds
 
@@ -187,7 +186,8 @@ struct IdleTurn {
         end = now.addingSaturating(span)
     }
 
-    /// Counts a closure that is about to be called. Returns whether another one may follow it, if time is left then.
+    /// Counts a closure that is about to be called. Returns whether another closure may follow it, if time is left
+    /// then.
     mutating func noteCall() -> Bool {
         left -= 1
         return left > 0
@@ -197,7 +197,7 @@ struct IdleTurn {
 }
 
 extension GRunLoop.IdleQueue: ModeItem {
-    /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
+    /// Carries out an operation that a loop requests: see ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
     @discardableResult public func carryOut(
         _ operation: GRunLoop.MembershipOperation, of loop: GRunLoop, forMode mode: GRunLoop.Mode
     ) -> Bool {
@@ -228,11 +228,11 @@ extension GRunLoop.IdleQueue: ModeItem {
 }
 
 extension ModeState {
-    /// Whether any idle queue has work that can be called now.
+    /// Whether any idle queue has a closure that can be called now.
     var hasIdleWork: Bool { idleQueues.hasReadyItems }
 
-    /// Returns the `wanted` queue, or the queue whose turn it is if none is wanted. Returns nil if that queue has no
-    /// work.
+    /// Returns `wanted` or, if that is nil, the queue whose turn it is. Returns nil if the queue has no closure to
+    /// call, or has left the mode.
     func nextIdleQueue(_ wanted: Unmanaged<GRunLoop.IdleQueue>?) -> GRunLoop.IdleQueue? {
         guard let wanted else { return idleQueues.next?.takeUnretainedValue() }
         guard idleQueues.contains(wanted) else { return nil }
@@ -240,7 +240,7 @@ extension ModeState {
         return queue.isReadyLocked ? queue : nil
     }
 
-    /// Notes whether a queue has work now.
+    /// Records whether a queue has a closure that can be called now.
     func noteIdleWork(of turn: Unmanaged<Turn<GRunLoop.IdleQueue>>, _ hasWork: Bool) {
         let had = hasIdleWork
         idleQueues.note(turn, hasWork)

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of stage 7: idle work, which comes when every observer of beforeWaiting was called and nothing at all is
-// ready.
+// The end of stage 7: calls idle work after the observers of beforeWaiting, if nothing at all is ready.
 
 import CGRun
 
 extension GRunLoop {
-    /// Calls idle work if the loop would sleep now, and no host drives the loop. The lock is held before and after.
-    /// Another pass follows in any case: it handles what is ready, and observers see what the idle work has changed.
+    /// Without a host: calls idle work if the loop would sleep now. The lock is held before and after. Another pass
+    /// follows in any case, to handle what is ready, and to notify observers of what the idle work has changed.
     func runIdleWorkLocked(_ frame: Frame, _ mode: ModeState) {
         var turn: IdleTurn?
         while isAboutToSleepLocked(frame, mode), callIdleWorkLocked(&turn, frame, mode) {}
         pendingPasses.add(.wakeUp)
     }
 
-    /// Calls one idle closure where a host drives the loop, when none of the host's sources is ready either. If the
-    /// queue's turn goes on, the host checks its sources again before the next closure.
+    /// Under a host: calls one closure, after the host has found none of its own sources ready. Before the next closure
+    /// of the same turn, the host checks its sources again.
     @inline(never) func runHostedIdleWorkLocked(_ frame: Frame, _ mode: ModeState) {
         guard !pendingPasses.contains(.wakeUp) else { return }
         if hasLeftoversLocked(mode) || !callIdleWorkLocked(&host.idleTurn, frame, mode) { pendingPasses.add(.wakeUp) }
     }
 
-    /// Calls one closure. Returns whether another may be called before the next pass.
+    /// Calls one closure. Returns whether another closure may be called before the next pass.
     private func callIdleWorkLocked(_ turn: inout IdleTurn?, _ frame: Frame, _ mode: ModeState) -> Bool {
         guard let queue = mode.nextIdleQueue(turn?.queue) else { return false }
         var current = turn ?? IdleTurn(of: queue, at: time)
@@ -36,7 +35,7 @@ extension GRunLoop {
         return turn != nil
     }
 
-    /// Whether a sleep of this run that begins now would last, because nothing is ready.
+    /// Whether the run would sleep now, because nothing is ready.
     private func isAboutToSleepLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         guard !run.isStopped, !run.heardWakeUp else { return false }

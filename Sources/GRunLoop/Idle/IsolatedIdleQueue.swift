@@ -2,13 +2,13 @@
 // Idle work that belongs to an actor: see Isolated.swift.
 
 extension GRunLoop.IdleQueue {
-    /// Enqueues a closure that belongs to the actor that the caller is on, and is called and released there.
+    /// Enqueues a closure that belongs to the caller's actor, and is called and released there.
     ///
-    /// `isolation` names that actor: `self` in an actor, `#isolation` anywhere. The actor must live on a run loop. When
-    /// the closure's turn comes, the queue must be in that loop, or in a loop of virtual time on its thread. Otherwise
-    /// the process ends, with a message.
+    /// `isolation` is that actor: pass `self` in an actor, or `#isolation` anywhere. If the actor does not live on a
+    /// run loop, the process ends with a message. When the closure's turn comes, the queue must be in the actor's loop,
+    /// or in a loop of virtual time on the same thread. Otherwise the process ends with a message.
     ///
-    /// - Returns: false if the queue was invalidated. The closure is then released.
+    /// - Returns: false if the queue was invalidated, and in a forked child. The closure is then released.
     ///
     /// Threads: the actor's. Everything else is as in ``enqueue(_:)``.
     @discardableResult public func enqueue(isolation: isolated any Actor, _ work: @escaping () -> Void) -> Bool {
@@ -20,9 +20,9 @@ extension GRunLoop.IdleQueue {
     /// `{ @MainActor in ... }`.
     ///
     /// When the closure's turn comes, the queue must be in the main loop or, on the main actor, in a loop of virtual
-    /// time. Otherwise the process ends, with a message.
+    /// time. Otherwise the process ends with a message.
     ///
-    /// - Returns: false if the queue was invalidated. The closure is then released.
+    /// - Returns: false if the queue was invalidated, and in a forked child. The closure is then released.
     ///
     /// Threads: any. Everything else is as in ``enqueue(_:)``.
     @discardableResult public func enqueue(

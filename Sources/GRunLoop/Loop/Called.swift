@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The item that a frame calls, for the case that its closure ends the thread.
+// The item that a frame calls, in case the item's closure ends the thread.
 
 /// The item that a frame calls now, and the caller that waits for its result.
 ///
-/// A closure that ends its thread with `pthread_exit()` never returns. The end of the loop finds the item in the frame
-/// then, and ends the call. It does not look in the loop's modes, because a closure can move its item to another loop.
-/// The frame keeps the items alive.
+/// A closure that ends its thread with `pthread_exit()` never returns. The end of the loop then finds the item here,
+/// and ends the call. It cannot find the item in the loop's modes, because the closure may have moved the item to
+/// another loop. ``Frame/kept`` keeps the item alive.
 struct Called {
-    // Changed on the own thread with the lock held, because a stall monitor reads them.
+    // Changed on the loop's own thread with the lock held, because a stall monitor reads these.
 
     var timer: Unmanaged<GRunLoop.Timer>?
-    /// The date that the timer fires for.
+    /// The date for which the timer fires.
     var due: Nanoseconds = 0
     var idleQueue: Unmanaged<GRunLoop.IdleQueue>?
 
     // Own thread only.
 
     var observer: Unmanaged<GRunLoop.Observer>?
-    /// The caller that waits for the result of the closure, if one does.
+    /// The caller that waits for the result of the closure; nil if no caller waits.
     var waiter: (any AsyncWaiter)?
 }
 
 extension GRunLoop {
-    /// Calls a closure inside a callout, while `waiter` waits for its result. If the closure ends the thread, the end
-    /// of the loop tells the waiter.
+    /// Calls `body` inside a callout, while `waiter` waits for the result. If `body` ends the thread,
+    /// ``AsyncWaiter/loopHasEnded()`` notifies the waiter.
     package static func whileWaited<Result>(by waiter: (any AsyncWaiter)?, _ body: () -> Result) -> Result {
         let frame = ThreadLoops.peek?.frame
         frame?.called.waiter = waiter

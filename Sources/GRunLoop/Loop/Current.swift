@@ -4,29 +4,29 @@
 extension GRunLoop {
     /// The loop of the process's main thread.
     ///
-    /// If the program's main loop is GLib's, one access to this property is the whole set-up. It may be on any thread.
+    /// If the program's main loop is GLib's, one access to this property on any thread is the whole set-up.
     ///
-    /// It is not Foundation's `RunLoop.main`. Only the product `GRunLoopFoundation` serves that loop, by `try
-    /// GRunLoop.main.serve(RunLoop.main)`. Without it, Foundation's timers, performs and notification queues wait until
-    /// the program runs Foundation's loop, and nothing is logged.
+    /// This is not Foundation's `RunLoop.main`. To serve Foundation's loop as well, use the product
+    /// `GRunLoopFoundation` and call `try GRunLoop.main.serve(RunLoop.main)`. Otherwise Foundation's timers, performs
+    /// and notification queues wait until the program runs Foundation's loop, and nothing is logged.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`, Foundation's property is
     /// `RunLoop.main`.
     public static var main: GRunLoop {
         let loop = ThreadLoops.main
-        // Checked here, because a program may never call anything on the main loop.
+        // Checked here, because a program may never call a method of the main loop.
         if OneCopy.other != nil { OneCopy.explainOnce("main") } else { MainQueue.checkOwnerOnce() }
         return loop
     }
 
-    /// The loop of the calling thread. It is made if the thread has none yet.
+    /// The loop of the calling thread, which is made if the thread has none yet.
     ///
-    /// This cannot fail, because the loop makes its descriptors when it needs them. A program can keep a loop beyond
-    /// the end of its thread; the loop is inert then.
+    /// This cannot fail, because the loop makes its descriptors only when it needs them. A program can keep a loop
+    /// after the end of its thread, but the loop is inert then.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetCurrent`, Foundation's property is
     /// `RunLoop.current`.
-    @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
+    @available(*, noasync, message: "an async function has no fixed thread, so it has no current run loop")
     public static var current: GRunLoop { ThreadLoops.current }
 }
 
@@ -42,7 +42,7 @@ extension GRunLoop.Timer {
     /// - Returns: the timer, which the loop keeps.
     ///
     /// Threads: any. The corresponding Foundation method is `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
-    @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
+    @available(*, noasync, message: "an async function has no fixed thread, so it has no current run loop")
     @discardableResult
     public static func scheduled(
         interval: Duration, repeats: Bool, after delay: Duration? = nil, tolerance: Duration = .zero,

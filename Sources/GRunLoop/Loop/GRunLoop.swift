@@ -1,68 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run loop of a thread: its state, its modes and its home context.
+// The run loop of a thread: its state, its modes and its home context. A function whose name ends in `Locked` is called
+// with the loop's lock held.
 
 import CGRun
 import Glibc
 import Synchronization
 
-/// The run loop of a thread: Core Foundation's run loop, living on GLib's main context.
+/// The run loop of a thread: Core Foundation's run loop on top of GLib's main context.
 ///
-/// Every thread has one. It is made when it is first asked for, and ends with its thread. While a loop runs in a mode,
-/// it serves the mode's items (sources, timers, blocks, descriptors) and GLib contexts. It notifies observers of what
-/// it does, and sleeps when there is nothing to do.
+/// Every thread has one loop, which is made at the first access and ends with the thread. While a loop runs in a mode,
+/// it serves the mode's items (sources, ports, timers, blocks, descriptors) and GLib contexts. It notifies observers of
+/// each stage, and sleeps when there is nothing to do.
 ///
-/// Threads: a loop may be held and called from any thread, but only its own thread may run it. After its thread has
-/// ended, a loop is inert: calls do nothing, runs are finished. The corresponding Core Foundation type is `CFRunLoop`,
+/// Threads: any thread may call a loop, but only the loop's own thread may run it. After that thread has ended, the
+/// loop is inert: calls do nothing, and runs are finished. The corresponding Core Foundation type is `CFRunLoop`,
 /// Foundation's is `RunLoop`.
 ///
-/// In a child process that was forked and did not call `exec()`, calls are refused with a message and do nothing.
+/// In a child process that was forked and did not call `exec()`, calls are refused with a message.
 ///
-/// If a call is an error of the program, it does nothing, and is logged as critical in GLib's log, domain `GRunLoop`.
-/// If an error stops the program instead, the documentation of the call says so.
+/// A call that is a programming error does nothing, and logs a critical message in GLib's log domain `GRunLoop`. If an
+/// error ends the process instead, the documentation of the call says so.
 public final class GRunLoop: @unchecked Sendable {
     package let lock = Lock.take()
-    /// Traces, recordings and stall monitors learn by it what the loop does. Nil if the process has none of these.
+    /// Reports to traces, recordings and stall monitors what the loop does; nil if the process has none of these.
     package let probe: (any LoopProbe)?
-    /// Where the loop counts its callouts for the threads that watch it: the probe's ``LoopProbe/pulse``.
+    /// The probe's ``LoopProbe/pulse``, where the loop counts its callouts.
     let pulse: UnsafeMutablePointer<cgrun_pulse>?
-    /// Whether this is the loop of the process's main thread, which serves the main dispatch queue.
+    /// Whether this is the loop of the main thread, which serves the main dispatch queue.
     package let isMain: Bool
-    /// The clock of a loop in virtual time; nil in all other loops.
+    /// The loop's clock in virtual time; nil if the loop is not in virtual time.
     let virtualTime: VirtualClock?
 
     // MARK: Guarded by the lock
 
-    /// Every mode that an item, a block or a context has named. A mode is never removed.
+    /// See ``allModes``. A mode is never removed.
     @exclusivity(unchecked) var modes: [Mode: ModeState] = [:]
     /// The modes by ``ModeState/number``, except the default mode.
     @exclusivity(unchecked) private(set) var modesByNumber: [UInt64: ModeState] = [:]
     var commonModes: Set<Mode> = [.default] { didSet { sortedCommonModes = nil } }
-    /// The names of the common modes in ascending order; nil until an item asks for them.
+    /// The common modes in ascending order; nil until they are needed after a change.
     var sortedCommonModes: [Mode]?
     var commonItems = CommonItems()
     let commonBlocks = BlockQueue()
-    /// The one mode that always exists.
     let defaultMode: ModeState
     /// A number that no other loop of the process ever has.
     package var number: UInt64 { defaultMode.number }
     /// The number of the next block.
     var blockSequence: UInt64 = perturbs(CGRUN_SITE_COUNTER) ? .max >> 1 : 1
-    /// Blocks with a smaller number belong to a block step that is under way. A nested run does not see them.
+    /// Blocks with a smaller number belong to a block step that is under way. A nested run does not see these blocks.
     var hiddenBlocks: UInt64 = 0
 
-    /// An empty queue for the next block step, which need not allocate one.
+    /// Saves the next block step an allocation.
     var spareBlocks: BlockQueue?
 
-    /// The innermost frame. It is not retained: the function that runs it owns it. A task that receives on the loop
-    /// reads it without the lock, on the loop's thread.
+    /// Not retained, because the function that runs the frame owns it. Only the loop's thread changes this property, so
+    /// that thread may read it without the lock.
     var innermost: Unmanaged<Frame>?
     /// The delayed performs whose closures are on the stack, outermost first.
     @exclusivity(unchecked) var performing: [Performing] = []
     @exclusivity(unchecked) var batch = DescriptorBatch()
-    /// The kind that was chosen last. The next ready kind after it is served next. It is kept across runs: otherwise a
-    /// program that runs the loop for one source at a time would serve the first kind only.
+    /// The kind that was chosen last. The next ready kind after it is served next, also in a new run. Otherwise a
+    /// program that makes a run for each source would get only the first kind served.
     var lastServed = ItemKind.port
-    /// Why the innermost run or the host has to make another pass before it sleeps.
     var pendingPasses: PendingPasses = .pass
     @exclusivity(unchecked) var sleep = Sleep()
     var home: ServedContext? {
@@ -71,39 +70,37 @@ public final class GRunLoop: @unchecked Sendable {
             probe?.homeContextHasChangedLocked()
         }
     }
-    /// Everything about a host that drives the loop, or may.
     @exclusivity(unchecked) var host: HostState
     var sliceLength = Scheduler.standardSlice
-    /// How often a step was cut because the slice was used up: see ``cutCount``.
+    /// See ``cutCount``.
     var cuts = 0
     @exclusivity(unchecked) var performs = PerformQueue()
-    /// Made when an executor is first asked for. The type is a protocol, because this file must not depend on
-    /// ``Executor``.
+    /// A protocol, because this file must not depend on ``Executor``. Nil until an executor is needed.
     var sharedExecutor: (any TaskExecutor)?
     var waiters = AsyncWaiters()
     var endHandlers = EndHandlers()
 
-    /// True once the loop's thread has ended. Set with the lock held, and read without it where an outdated value does
-    /// no harm.
+    /// True once the loop's thread has ended. Set with the lock held, but may be read without it where an outdated
+    /// value does no harm.
     let dead = Atomic(false)
     private let saidDead = Atomic(false)
-    /// True once the ending thread has run its last job. Guarded by the lock.
+    /// True once the ending thread has run its last job. Later jobs run on other threads.
     var areJobsLate = false
 
     // MARK: Own thread only
 
-    /// A frame for the next run, which need not allocate one.
+    /// Saves the next run an allocation.
     var spareFrame: Frame?
     let poller = ContextPoller()
-    /// The value of `g_main_depth()` inside the context dispatch that a pass of this loop makes now; 0 without one.
-    /// Changed with the lock held, because another thread reads it.
+    /// The value of `g_main_depth()` inside the context dispatch of the current pass; 0 if there is no such dispatch.
+    /// Changed with the lock held, because other threads read it.
     var ownDispatchDepth = 0
-    /// An eventfd that ends sleeps without any context. It is made before the first such sleep; -1 until then.
+    /// An eventfd that ends a sleep without any context. It is made before the first such sleep; -1 until then.
     var wakeDescriptor: Int32 = -1
-    /// How many sources of any kind were handled. Code that serves another loop beside this one, such as
-    /// `GRunLoopFoundation`, compares it before and after a run.
+    /// How many sources of any kind the loop has handled. `GRunLoopFoundation` compares the number before and after a
+    /// run.
     @exclusivity(unchecked) var handledSources: UInt64 = 0
-    /// Whether the loop makes each pass, also one whose head has nothing to do. Set while the loop is traced.
+    /// Whether the loop also makes the passes whose head has nothing to do. True while the loop is traced.
     @exclusivity(unchecked) package var makesEveryPass = false
     var itemChooser: (@Sendable ([ReadyChoice]) -> Int?)?
     @exclusivity(unchecked) var cancellables = Cancellables()
@@ -121,12 +118,12 @@ public final class GRunLoop: @unchecked Sendable {
         host = HostState(ambientMode: defaultMode)
         lock.owner = Unmanaged.passUnretained(self).toOpaque()
         cgrun_watch_fork()
-        // If the process has two copies of the library, the first one serves it. The loops of the other are dead from
-        // the beginning.
+        // If the process has several copies of the library, the first copy serves it. The loops of the other copies are
+        // dead.
         if OneCopy.other != nil { beDead() }
     }
 
-    /// Marks a loop that never runs as ended, so that no caller waits for it.
+    /// Marks the loop as ended, so that no caller waits for it. Called for a loop that will never run.
     private func beDead() {
         dead.store(true, ordering: .relaxed)
         areJobsLate = true
@@ -136,7 +133,7 @@ public final class GRunLoop: @unchecked Sendable {
     }
 
     deinit {
-        // Closed only here, because another thread may have been about to wake the loop through it.
+        // Not closed earlier, because another thread may have been about to wake the loop through this descriptor.
         if wakeDescriptor >= 0 { close(wakeDescriptor) }
         commonBlocks.deallocate()
         spareBlocks?.deallocate()
@@ -145,10 +142,10 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: Which thread's loop it is
 
-    /// Whether virtual time hides this loop on the calling thread, so that the loop becomes current again afterwards.
-    /// Call it for a loop that is not current.
+    /// Whether this loop belongs to the calling thread, but virtual time hides it now. Call it only for a loop that is
+    /// not current.
     var isHidden: Bool {
-        // The main loop may have been made inside virtual time. Then no virtual clock names it as hidden.
+        // If the main loop was made inside virtual time, no virtual clock refers to it.
         if isMain { return cgrun_is_main_thread() }
         var hidden = ThreadLoops.peek?.virtualTime?.hidden
         while let loop = hidden, loop !== self { hidden = loop.virtualTime?.hidden }
@@ -159,10 +156,11 @@ public final class GRunLoop: @unchecked Sendable {
 
     package var isDead: Bool { dead.load(ordering: .relaxed) }
 
-    /// Whether `call` must do nothing, which is logged. There are three reasons:
+    /// Returns whether `call` must do nothing, and logs the reason. There are three reasons:
     ///
-    /// - The process is a forked child. It shares the descriptors with its parent, whose loop would be woken.
-    /// - The loop's thread has ended. The main loop logs this once; other loops do not log it (item 14).
+    /// - The process is a forked child, which shares its descriptors with the parent. The call would wake the parent's
+    ///   loop.
+    /// - The loop's thread has ended. Only the main loop logs this, and only once (item 14).
     /// - Another copy of the library serves the process.
     ///
     /// - Parameter kind: the kind of the item that the call is about: `add` and `Timer` make `add(Timer)`.
@@ -187,23 +185,27 @@ public final class GRunLoop: @unchecked Sendable {
         isCurrent || explainThread(call)
     }
 
-    /// Handles a call on a thread that is not the loop's own: ends the process. A loop that has ended ignores the call,
-    /// and so does a loop that is replaced in virtual time, which is logged.
+    /// Called on a thread that is not the loop's own: ends the process with a message. Returns false instead if the
+    /// loop has ended, if the process is a forked child, or if virtual time hides the loop. The last two cases are
+    /// logged.
     private func explainThread(_ call: StaticString) -> Bool {
         if isDead || isIgnored("\(call)") { return false }
         Log.fatal(
             "\(call)",
-            "called on another thread than the loop's own; call it there, by async(inModes:_:), "
-                + "or use this thread's loop"
+            "called on another thread than the loop's own; call this function on the loop's thread with "
+                + "async(inModes:_:), or use GRunLoop.current"
         )
     }
 
-    /// Returns whether a call of a C function is on the loop's own thread. If it is not, that is logged.
+    /// Whether a C function was called on the loop's own thread, and not in a forked child. If false, logs why the call
+    /// is ignored.
     package var isOnOwnThreadForC: Bool {
         if isCurrent { return !Fork.refuses("") }
         if !isIgnored("") {
             Log.misuse(
-                "", "called on another thread than the loop's own, and ignored; call it there, by grun_loop_post()")
+                "",
+                "called on another thread than the loop's own, and ignored; call this function on the loop's thread "
+                    + "with grun_loop_post()")
         }
         return false
     }
@@ -216,7 +218,8 @@ public final class GRunLoop: @unchecked Sendable {
         guard isHidden else { return false }
         Log.misuse(
             call,
-            "ignored: its thread is in virtual time, where another loop stands in for this one; call it afterwards")
+            "ignored: this thread is in virtual time, so another loop replaces this one. Use that loop, or call this "
+                + "function after virtual time")
         return true
     }
 
@@ -225,13 +228,12 @@ public final class GRunLoop: @unchecked Sendable {
         return destructorRounds
     }
 
-    /// The current time on the loop's clock.
     @inline(__always) package var time: Nanoseconds { virtualTime == nil ? .now() : virtualNow }
     private var virtualNow: Nanoseconds { virtualTime?.now ?? .now() }
 
     // MARK: Modes
 
-    /// Returns the mode of that name. Makes it if there is none. With the lock held.
+    /// Returns the mode of that name, and makes it if it does not exist.
     func modeLocked(_ name: Mode) -> ModeState {
         if let mode = knownModeLocked(name) { return mode }
         let mode = ModeState(name: name, isCommon: commonModes.contains(name))
@@ -240,14 +242,13 @@ public final class GRunLoop: @unchecked Sendable {
         return mode
     }
 
-    /// Returns the mode of that name; nil if there is none. With the lock held.
     func knownModeLocked(_ name: Mode) -> ModeState? {
-        // The default mode has a property of its own, so that its name need not be hashed.
+        // A property holds the default mode, so that its name need not be hashed.
         name == defaultMode.name ? defaultMode : modes[name]
     }
 
-    /// The modes that exist, in no order. These are ``Mode/default``, and every mode that an item, a block, a context
-    /// or a push of the ambient mode has ever named.
+    /// The modes that exist, in no order: ``Mode/default``, and every mode that an item, a block, a context or a push
+    /// of the ambient mode has ever named.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
     public var allModes: [Mode] {
@@ -256,11 +257,12 @@ public final class GRunLoop: @unchecked Sendable {
 
     /// The GLib context that every common mode serves.
     ///
-    /// On the main thread it is GLib's default context. On another thread it is the thread's default context, or a
-    /// context that the loop has made.
+    /// On the main thread it is GLib's default context. On another thread it is the thread's default context or, if the
+    /// thread has none, a context that the loop makes.
     ///
-    /// It is nil until it is fixed: when the thread adds its first item or block, or first runs the loop. It is also
-    /// nil while the loop is detached, and after the end of its thread.
+    /// The main loop has a home context from the beginning. Another loop gets its home context when its thread first
+    /// runs the loop, or adds the first item, block or context. Until then, it is nil. It is also nil while the loop is
+    /// detached, and after the end of its thread.
     ///
     /// Threads: any. The corresponding GLib functions are `g_main_context_default` and
     /// `g_main_context_ref_thread_default`.
@@ -270,7 +272,7 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: What a mode waits for
 
-    /// The date of a mode's first timer or delayed perform. Tolerances do not count.
+    /// Returns the date of a mode's first timer or delayed perform. Tolerances do not count.
     ///
     /// - Returns: the date; nil if the mode has no timer and no delayed perform, or does not exist. A date in the past
     ///   means that the timer is overdue. For ``Mode/common`` it is nil, because that mode has no items: ask for
@@ -281,7 +283,7 @@ public final class GRunLoop: @unchecked Sendable {
         guard !Fork.refuses("nextFireDate") else { return nil }
         return lock.withLock { () -> Nanoseconds? in
             guard let mode = modes[name], mode.timerCount > 0 else { return nil }
-            // A timer whose closure is running still counts, with its old date (item 142).
+            // A timer whose closure is running still counts, with the date for which it fires (item 142).
             var dates = mode.firing.map {
                 $0._withUnsafeGuaranteedRef { ($0.dates.deadline, $0.dates.requested) }
             }
@@ -299,14 +301,13 @@ public final class GRunLoop: @unchecked Sendable {
 // MARK: The home context
 
 extension GRunLoop {
-    /// Fixes the home context if it is not fixed yet and can be fixed now. With the lock held.
+    /// Fixes the home context, unless it is fixed already or cannot be fixed now.
     ///
-    /// On the main loop the home is GLib's default context. On another thread it is the context that is pushed there
-    /// when the thread adds its first item or block or first runs the loop. If none is pushed, the loop makes a
-    /// context.
+    /// The main loop's home is GLib's default context. The home of another loop is the context that is now pushed as
+    /// its thread's default. If none is pushed, the loop makes a context.
     ///
-    /// Only the loop's own thread can tell which context is pushed there. So an addition by another thread does not fix
-    /// the home.
+    /// Only the loop's own thread can find out which context is pushed there. So an addition by another thread does not
+    /// fix the home.
     func fixHomeLocked() {
         if home == nil { fixHomeNowLocked() }
     }
@@ -321,9 +322,9 @@ extension GRunLoop {
         homeHasChangedLocked()
     }
 
-    /// Called when there is another home context. Removes it from the contexts that were added to modes, because it
-    /// must not be carried into itself. It may have been added before it became the home. `home` still references it,
-    /// so the removal calls no user code. With the lock held.
+    /// Called when the home context has changed. The new home may have been added to modes before. It is removed there,
+    /// because a context must not be carried into itself. `home` still references it, so the removal calls no user
+    /// code.
     func homeHasChangedLocked() {
         for mode in modes.values {
             mode.addedContexts.removeAll { $0.context == home?.context }
@@ -331,7 +332,7 @@ extension GRunLoop {
         }
     }
 
-    /// Returns the contexts that a mode serves. GIO's operations complete in the first of them. With the lock held.
+    /// Returns the contexts that a mode serves. GIO operations complete in the first of them.
     func contextsLocked(of mode: ModeState) -> [ServedContext] {
         if let known = mode.contexts { return known }
         var contexts: [ServedContext] = []

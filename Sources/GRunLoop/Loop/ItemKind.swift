@@ -5,7 +5,7 @@ import CGRun
 
 /// A kind of work. Everything that a loop calls is of one kind.
 package enum ItemKind: UInt8, CaseIterable {
-    // A wait ends with one of these, and a pass serves one of them. They take turns in this order.
+    // A wait ends with one of these kinds, and stage 10 serves one of them. They take turns in this order.
 
     /// A wake-up alone: the loop calls nothing.
     case wakeUp
@@ -18,14 +18,14 @@ package enum ItemKind: UInt8, CaseIterable {
     /// One message of a port.
     case port
 
-    // A pass serves these in steps of their own. The first three take turns with the kinds above.
+    // A pass serves these kinds in steps of their own. They take turns with the kinds above.
 
     case block, source, context
-    // These never have a turn: a pass calls observers at its stages, and idle work when nothing else is ready.
+    // These kinds never have a turn: a pass calls observers at its stages, and idle work when nothing else is ready.
     case idleWork, observer
 
-    /// Returns the one of `kinds` that comes after this kind. After the last kind, the order starts again with the
-    /// first. Nil if `kinds` is empty.
+    /// Returns the first of `kinds` that comes after this kind. After the last kind, the order begins again. Nil if
+    /// `kinds` is empty.
     func next(of kinds: ItemKinds) -> ItemKind? {
         let later = kinds.rawValue & (UInt16.max &- 1) &<< UInt16(rawValue)
         let number = (later != 0 ? later : kinds.rawValue).trailingZeroBitCount
@@ -33,7 +33,6 @@ package enum ItemKind: UInt8, CaseIterable {
     }
 }
 
-/// A set of kinds, such as the kinds that are ready in a mode, or the kinds whose turn is pending.
 struct ItemKinds: OptionSet {
     let rawValue: UInt16
 
@@ -51,14 +50,14 @@ struct ItemKinds: OptionSet {
 
     /// The kinds that a wait can find. A wake-up is not among them, because the loop calls nothing for it.
     static var found: ItemKinds { [.mainQueue, .timer, .descriptor, .port, .context] }
-    /// The kinds that can get a turn when a slice of time is used up.
+    /// The kinds that can get a turn when a time slice is used up.
     static var takingTurns: ItemKinds { found.union([.block, .source]) }
 
     func contains(_ kind: ItemKind) -> Bool { contains(ItemKinds(kind)) }
 
-    /// The raw value of each set of kinds that take turns is below this number.
+    /// Every set of kinds that take turns has a raw value below this number.
     static var numberLimit: Int { Int(takingTurns.rawValue) + 1 }
-    /// Returns the kinds that the bits of a number stand for. Used by tests that perturb whose turn it is.
+    /// Returns the kinds that the bits of a number stand for. Tests use it to perturb whose turn it is.
     static func some(_ number: Int) -> ItemKinds {
         ItemKinds(rawValue: UInt16(truncatingIfNeeded: number)).intersection(takingTurns)
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The items that a run has called, kept until they can be released without the lock.
+// The items that a run has called.
 
-/// The items that a run has called. If an item's own callout removes the item from the loop, the last reference to it
-/// may be here. It is released without the lock, because its deinit is user code. Own thread only.
+/// Keeps the items that a run has called. If an item's own callout removes the item from the loop, the last reference
+/// may be here. It must be released without the lock, because the item's deinit is user code. Own thread only.
 struct Kept {
-    /// The usual case: a pass calls one item.
+    /// Avoids an array in the usual case, in which a pass calls one item.
     private var first: AnyObject?
     private var others: [Any] = []
 
@@ -22,13 +22,13 @@ struct Kept {
         others.append(called)
     }
 
-    /// Releases the items that were called before, and keeps the item that is called now. Call it without the lock.
+    /// Releases the items that were called before, and keeps `object`. Call it without the lock.
     @inline(__always) mutating func replace(by object: AnyObject) {
         drop()
         keep(object)
     }
 
-    /// Releases everything. Call it without the lock.
+    /// Call it without the lock.
     @inline(__always) mutating func drop() {
         if first != nil { first = nil }
         if !others.isEmpty { dropOthers() }

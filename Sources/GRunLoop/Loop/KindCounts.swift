@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts for the scheduler.
 
-/// A small number for each kind, all in one word, so that a run begins without a loop over the kinds.
+/// A small number for each kind. All numbers are in one word, so that a run resets them without a loop over the kinds.
 struct KindCounts {
     static var ones: Self { Self(word: 0x0101_0101_0101_0101) }
 
@@ -13,6 +13,6 @@ struct KindCounts {
     }
 
     @inline(__always) mutating func decrease(_ kind: ItemKind) { word &-= 1 &<< shift(kind) }
-    /// Only kinds that take turns are counted, and they are the first eight: `ItemKindTests` checks this.
+    /// Only the first eight kinds have a number. All kinds that take turns are among them: `ItemKindTests` checks this.
     @inline(__always) private func shift(_ kind: ItemKind) -> UInt64 { UInt64(kind.rawValue) &* 8 }
 }

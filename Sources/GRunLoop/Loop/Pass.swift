@@ -7,30 +7,29 @@
 //
 // Stages 2 to 5 are the head of the pass. Stages 10 and 11 are its tail.
 //
-// Long functions are never inlined. So a profile shows them by name, and their cost does not depend on the code around
-// them.
+// Long functions are never inlined, so that a profile shows them by name and their cost does not depend on the code
+// around them.
 //
-// A pass calls the program through the functions named `callOut…`, without a lock. They are in the files of the steps.
-// They are not inlined either, because debuggers and profilers show them by name. If a closure may have no other owner,
-// its callout takes it inout and releases it. So the deinits of what it captured run without a lock as well (item 177).
+// A pass calls the program without a lock, through the functions named `callOut…` in the files of the steps. They are
+// not inlined, so that debuggers and profilers show them by name. If a closure may have no other owner, its callout
+// takes it `inout` and releases it. So the deinits of the captured values run without a lock as well (item 177).
 
 extension GRunLoop {
-    /// How a pass ended.
     enum PassEnd {
         case handledSource, other
-        /// The pass has ended before its wait, because the host waits. The run's stage does not show this reliably: a
-        /// foreign loop in a callout may have changed the stage.
+        /// The pass ended before its wait, because the host waits. The run's stage does not show this reliably, because
+        /// a foreign loop in a callout may have changed the stage.
         case waits
     }
 
-    /// Makes one pass: stages 2 to 11. Where a host drives and nothing is ready, it makes only the head: the host
-    /// waits, and the tail follows that wait. The lock is held before and after, and never while user code runs.
+    /// Makes one pass: stages 2 to 11. If a host drives and nothing is ready, it makes only the head: the host waits,
+    /// and the tail follows that wait. The lock is released while user code runs.
     @inline(never) func runPassLocked(_ frame: Frame, _ mode: ModeState) -> PassEnd {
         let run = frame.run
         let handled = runHeadLocked(frame, mode)  // 2 to 5
         var looks = run.onlyLooks || (handled && !sleepsAtOnceLocked(frame, mode))
         if run.scheduler.hasPendingTurns {
-            // Whatever the tail would find has to wait until the host's turn is over.
+            // The items that the tail would find must wait until the host's turn is over.
             if run.scheduler.isHostsTurn { return .other }
             looks = true
         }
@@ -38,7 +37,7 @@ extension GRunLoop {
         return runTailLocked(frame, mode, found) || handled ? .handledSource : .other  // 10, 11
     }
 
-    /// Makes the head of a pass, which comes before the wait: stages 2 to 5. Returns whether a source was handled.
+    /// Makes the head of a pass: stages 2 to 5. Returns whether a source was handled.
     @inline(never) func runHeadLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         beginPassLocked(frame)
         notifyLocked(.beforeTimers, mode)  // 2
@@ -49,15 +48,15 @@ extension GRunLoop {
         return handled
     }
 
-    /// Makes the tail of a pass, which comes after the wait: stages 10 and 11. Returns whether a source was handled.
+    /// Makes the tail of a pass: stages 10 and 11. Returns whether a source was handled.
     @inline(never) func runTailLocked(_ frame: Frame, _ mode: ModeState, _ found: Found) -> Bool {
         frame.run.stage.beginTail()
         let dispatches = !found.contexts.isEmpty && frame.run.scheduler.mayServe(.context)
         if dispatches { dispatchAllLocked(found.contexts, frame) }
         tell(.service)
         frame.run.scheduler.noteServed(.other)
-        // Read before the service. Turns that become pending during it, by a cut or by a foreign loop in the callout,
-        // are for later passes.
+        // Read before the service. During the service, a cut or a foreign loop in the callout may make turns pending.
+        // These turns are for later passes.
         let hasPendingTurns = frame.run.scheduler.hasPendingTurns
         let handled = serviceLocked(found.item, frame, mode)  // 10
         if hasPendingTurns { endTurnsLocked(frame, of: found) }
@@ -67,31 +66,31 @@ extension GRunLoop {
         return handled || dispatches
     }
 
-    /// Keeps the dispatched contexts until they can be released without the lock. If a context was removed from the
-    /// mode meanwhile, `found` may hold its last reference, and `found` is released under the lock.
+    /// Keeps the dispatched contexts until they can be released without the lock. `found` is released with the lock
+    /// held, and may be the last owner of a context that was removed from the mode meanwhile.
     ///
-    /// If nothing else was served, the dispatch alone may have used up the slice, so that is checked here.
+    /// If nothing else was served, checks whether the dispatch alone has used up the slice.
     private func keepDispatchedLocked(_ found: Found, _ frame: Frame) {
         frame.kept.keep(all: found.contexts)
         let isAlone = found.item.map { $0.kind == .wakeUp } ?? true
         if isAlone, !frame.run.scheduler.hasPendingTurns { endItemLocked(frame, of: .context) }
     }
 
-    /// Begins a pass. From here on, wake-ups count again. In the tail of the last pass they were ignored, so a deadline
-    /// of an outer run that passed there is ignored as well.
+    /// Begins a pass, in which wake-ups count again. The tail of the last pass ignored wake-ups. So the deadlines of
+    /// outer runs that passed in that tail are ignored, too.
     private func beginPassLocked(_ frame: Frame) {
         if frame.run.stage == .tail, frame.nextAncestorDeadline != .never {
             _ = frame.takePassedAncestorDeadlines(at: time)
         }
-        // A foreign loop in a callout of the last pass has returned between its beforeWaiting and its afterWaiting. Its
-        // wait ends before this pass begins, because both set the stage.
+        // If a wait is announced, a foreign loop in a callout of the last pass returned between its beforeWaiting and
+        // its afterWaiting. Its wait ends before `beginPass()`, because both set the stage.
         if isWaitAnnounced { endHostWaitLocked() }
         frame.run.beginPass()
     }
 
     // MARK: Stage 10: service
 
-    /// Services one item; returns whether that counts as a handled source.
+    /// Services one item. Returns whether the item counts as a handled source.
     @inline(never) func serviceLocked(_ item: ReadyItem?, _ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         guard let item else { return false }
@@ -113,9 +112,9 @@ extension GRunLoop {
         }
     }
 
-    /// Whether the head of the next pass would have no effect: no observer of stages 2 to 5, no source, no block. The
-    /// run must be the outermost one, and must go on after this pass. False in virtual time and in a traced loop, where
-    /// every pass is made.
+    /// Whether the head of the next pass would have no effect, because the mode has no observer, idle work, signalled
+    /// source or block. The run must be the outermost one, and must continue after this pass. False in virtual time and
+    /// in a traced loop, which make every pass.
     @inline(__always) func isNextHeadEmptyLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         mode.observed.isEmpty && mode.signalled.isEmpty && mode.blocks.live == 0 && commonBlocks.live == 0
             && !makesEveryPass && virtualTime == nil

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The item that a pass serves in stage 10, and how a test chooses between several.
+// The item that a pass serves in stage 10, and how a test chooses the item.
 
 extension GRunLoop {
-    /// The item that a pass serves in stage 10. If several descriptors are ready, the pass may serve them in a row.
+    /// The item that a pass serves in stage 10.
     struct ReadyItem {
         let kind: ItemKind
-        /// The source of a descriptor's event; nil for other kinds. It is not retained. The program may be called
-        /// before the source's turn, and may release the source then. So this reference is only compared.
+        /// The source of a descriptor's event; nil for other kinds. It is not retained, and a callout may release the
+        /// source before the source is served. So this reference is only compared.
         let descriptor: Unmanaged<DescriptorSource>?
 
         init(_ kind: ItemKind, _ descriptor: Unmanaged<DescriptorSource>? = nil) {
@@ -24,15 +24,15 @@ extension GRunLoop {
         case port(Unmanaged<Port>)
     }
 
-    /// Lets a test choose which ready item is served, where the kernel decides in Core Foundation.
+    /// Lets a test choose which ready item is served. In Core Foundation, the kernel chooses.
     ///
-    /// The chooser is called with everything that is ready, whenever more than one item is. It returns an index, or nil
-    /// to leave the choice to the loop. Own thread only.
+    /// The chooser is called whenever more than one item is ready. It gets all of them, and returns an index, or nil to
+    /// leave the choice to the loop. Own thread only.
     @_spi(Oracle) public func setItemChooser(_ chooser: (@Sendable ([ReadyChoice]) -> Int?)?) {
         itemChooser = chooser
     }
 
-    /// Returns the item that a test chooses if several are ready. Nil leaves the choice to the loop.
+    /// Returns the item that a test chooses; nil if the loop has to choose, or if fewer than two items are ready.
     func chosenLocked(_ ready: ItemKinds, _ mode: ModeState) -> ReadyItem? {
         var choices: [ReadyChoice] = []
         if ready.contains(.wakeUp) { choices.append(.wakeUp) }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run of the loop, without a host or driven by one, and its frames on the thread's stack.
+// A run of the loop, and the run's frames on the thread's stack.
 
 import CGRun
 import Synchronization
 
-/// One run: its limit, its stop, its stage, and its scheduler. Guarded by the loop's lock, except the scheduler.
+/// One run: its limit, its stop, its stage and its scheduler. Guarded by the loop's lock, except the scheduler.
 ///
 /// A run without a host has one frame. The run that a host drives lasts as long as the loop is attached, and has a
 /// frame for each dispatch. A dispatch inside a callout of another dispatch is a further frame of the same run.
@@ -13,8 +13,7 @@ final class Run {
     let isHosted: Bool
     @exclusivity(unchecked) var stage: Stage
     @exclusivity(unchecked) var scheduler = Scheduler()
-    /// True if this run was stopped. A stop applies to one run, not to its parent and not to the next run (items 58 to
-    /// 62).
+    /// True if this run was stopped. A stop ends one run, and neither its parent nor the next run (items 58 to 62).
     var isStopped = false
     /// True if a wake-up counted for this run, and the run has not begun a pass since.
     var heardWakeUp = false
@@ -22,11 +21,11 @@ final class Run {
     // MARK: The limit of a run without a host
 
     private(set) var returnsAfterSource = false
-    /// When the run ends. `.min` means one pass without sleeping. `.never` means no limit, or that the first pass has
-    /// not begun.
+    /// When the run ends. `.min` means one pass without sleeping. `.never` means no limit, or that the run has not
+    /// begun its first pass.
     private(set) var deadline = Nanoseconds.never
-    /// When the limit of this run wakes the innermost run. `.never` if there is no limit, if the limit has woken that
-    /// run already, or if this run has returned.
+    /// When the limit of this run wakes the innermost run. `.never` if there is no limit, if the limit has already
+    /// woken that run, or if this run has returned.
     var alarm = Nanoseconds.never
 
     init(isHosted: Bool) {
@@ -34,7 +33,7 @@ final class Run {
         stage = isHosted ? .outside : .head
     }
 
-    /// Called when a run without a host begins. Resets what is left of the run that used this object before.
+    /// Prepares the object for a new run without a host.
     func begin(returningAfterSource: Bool) {
         stage = .head
         scheduler = Scheduler()
@@ -51,8 +50,8 @@ final class Run {
         heardWakeUp = false
     }
 
-    /// Makes the run begin another pass before it sleeps, even if a nested run serves the wake-up. In the tail of a
-    /// pass it does nothing, because another pass comes before the next sleep anyway.
+    /// Makes the run begin another pass before it sleeps, even if a nested run serves the wake-up. Does nothing in the
+    /// tail of a pass, because another pass comes before the next sleep anyway.
     @inline(__always) func hearWakeUp() {
         if stage.countsWakeUps { heardWakeUp = true }
     }
@@ -68,28 +67,26 @@ final class Run {
     var hasLimit: Bool { deadline != .min && deadline != .never }
 }
 
-/// A run on the thread's stack. The function that runs it owns it: the loop's link to its innermost frame and a frame's
-/// link to its parent hold no reference.
+/// The place of a run on the thread's stack. The function that runs a frame owns it, so no link to a frame retains it.
 ///
-/// Changed on the loop's own thread. The links, the mode and the depth are changed with the lock held, because other
-/// threads read them.
+/// Only the loop's own thread changes a frame. It changes the links, the mode and the depth with the lock held, because
+/// other threads read them.
 final class Frame {
     let run: Run
     /// The mode of the run. Not retained, because modes live as long as their loop.
     private(set) var modeReference: Unmanaged<ModeState>
-    /// The mode of the run.
     var mode: ModeState { modeReference.takeUnretainedValue() }
-    /// The frame of the run around this one. Not retained, because the function that runs it owns it.
+    /// The frame of the outer run; nil in the outermost frame.
     fileprivate var parentReference: Unmanaged<Frame>?
     var parent: Frame? { parentReference?.takeUnretainedValue() }
     /// How many GLib dispatches were on the thread's stack when the run began.
     private(set) var depth = 0
-    /// The blocks that the current block step has still to run.
+    /// The blocks that the current block step has not run yet.
     @exclusivity(unchecked) var takenBlocks: BlockQueue?
     @exclusivity(unchecked) var contexts = AcquiredContexts()
     @exclusivity(unchecked) var kept = Kept()
     @exclusivity(unchecked) var called = Called()
-    /// The ``CalloutMark`` of the last callout that began in this frame while the loop was inspected.
+    /// The ``CalloutMark`` of this frame's last callout that began while the loop was traced or watched.
     let callout = Atomic<UInt>(0)
 
     init(of run: Run, in mode: ModeState) {
@@ -97,7 +94,7 @@ final class Frame {
         modeReference = .passUnretained(mode)
     }
 
-    /// Prepares the frame for a run that begins. Everything that the former run kept has been released.
+    /// Prepares the frame for a new run. Everything that it kept for an earlier run has been released.
     func begin(_ mode: Unmanaged<ModeState>, above parent: Unmanaged<Frame>?) {
         modeReference = mode
         parentReference = parent
@@ -111,7 +108,7 @@ final class Frame {
 
     var isOutermost: Bool { parentReference == nil }
 
-    /// The earliest deadline of an outer run that has not woken the innermost run yet.
+    /// The earliest deadline of the outer runs, without the deadlines that have already woken the innermost run.
     var nextAncestorDeadline: Nanoseconds { isOutermost ? .never : earliestAncestorDeadline }
 
     private var earliestAncestorDeadline: Nanoseconds {
@@ -120,7 +117,7 @@ final class Frame {
         return earliest
     }
 
-    /// Notes which deadlines of outer runs have passed. Returns whether there are any.
+    /// Returns whether a deadline of an outer run has passed. Marks each such deadline, so that it counts only once.
     func takePassedAncestorDeadlines(at now: Nanoseconds) -> Bool {
         var found = false
         forEachAncestor {
@@ -136,7 +133,7 @@ final class Frame {
     }
 }
 
-/// A sequence of a frame, its parent, and so on to the outermost frame.
+/// The frames from `innermost` outwards.
 struct Frames: Sequence, IteratorProtocol {
     fileprivate var innermost: Frame?
 
@@ -147,15 +144,15 @@ struct Frames: Sequence, IteratorProtocol {
 }
 
 extension GRunLoop {
-    /// The frames on the thread's stack, innermost first. Read it with the lock held.
+    /// The frames on the stack, innermost first. Read them with the lock held, or on the loop's thread.
     var framesLocked: Frames { Frames(innermost: frame) }
 
-    /// How many runs are on the thread's stack.
+    /// How many frames are on the stack. Each dispatch of a host has a frame.
     package var runCount: Int { lock.withLock { runCountLocked } }
     package var runCountLocked: Int { framesLocked.reduce(0) { count, _ in count + 1 } }
 
-    /// Stops a run at the end of its pass, unless it is the innermost one. Runs are counted from the outermost, which
-    /// is 1.
+    /// Stops the run with this number at the end of its pass, unless it is the innermost run. The outermost run is
+    /// number 1.
     package func stopOuterRun(_ number: Int) {
         lock.withLock {
             let frames = Array(framesLocked)
@@ -163,7 +160,7 @@ extension GRunLoop {
         }
     }
 
-    /// The innermost frame; nil if nothing runs. Read it with the lock held.
+    /// The innermost frame; nil if nothing runs. Read it with the lock held, or on the loop's thread.
     var frame: Frame? { innermost?.takeUnretainedValue() }
 
     func pushLocked(_ frame: Frame) {
@@ -176,7 +173,7 @@ extension GRunLoop {
         innermost = frame.parentReference
     }
 
-    /// Makes the frame of a run without a host, above the innermost one. With the lock held.
+    /// Makes the frame of a run without a host.
     @inline(__always) func makeFrame(in mode: Unmanaged<ModeState>, returningAfterSource: Bool) -> Frame {
         let spare = perturbs(CGRUN_SITE_CAPACITY) ? nil : spareFrame.take()
         let frame = spare ?? Frame(of: Run(isHosted: false), in: defaultMode)
@@ -185,8 +182,8 @@ extension GRunLoop {
         return frame
     }
 
-    /// Keeps the frame of a finished run for the next run. Called without the lock, once everything that the frame kept
-    /// is released. A deinit among these may have run the loop, and that run may have left its own frame here already.
+    /// Keeps the frame of a finished run for the next run. Call it without the lock, after everything that the frame
+    /// kept was released. If a deinit has made a run meanwhile, that run has already left its frame here.
     func keepForNextRun(_ frame: consuming Frame) {
         if spareFrame == nil { spareFrame = frame }
     }

@@ -5,19 +5,17 @@ import CGRun
 import Synchronization
 
 extension GRunLoop {
-    /// Runs a mode once, until a point in time. Returns nil if nothing was run: see
-    /// ``runMode(_:for:returningAfterSource:)``.
+    /// Like ``runMode(_:for:returningAfterSource:)``, but until a point in time.
     package func runMode(_ name: Mode, until limit: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         let span = limit == .never ? limit : limit.subtractingSaturating(time)
         return runMode(name, for: span, returningAfterSource: returningAfterSource)
     }
 
     /// Runs a mode once. Returns nil if nothing was run: the mode does not exist, has nothing to wait for, or cannot be
-    /// run now. In the last case this is logged.
+    /// run now. The last case is logged, and so is ``Mode/common``.
     func runMode(_ name: Mode, for span: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         lock.lock()
         if isWaitAnnounced { endHostWaitBeforeRunLocked() }
-        // Needs no retain: the default mode lives as long as the loop.
         if name == .default { return runOnceLocked(defaultMode, for: span, returningAfterSource: returningAfterSource) }
         if let mode = modes[name] { return runOnceLocked(mode, for: span, returningAfterSource: returningAfterSource) }
         lock.unlock()
@@ -25,7 +23,7 @@ extension GRunLoop {
         return nil
     }
 
-    /// Runs a mode once. Called with the lock held, which it releases.
+    /// Called with the lock held, and releases it.
     private func runOnceLocked(_ mode: ModeState, for span: Nanoseconds, returningAfterSource: Bool)
         -> RunResult?
     {
@@ -48,7 +46,7 @@ extension GRunLoop {
 
         batch.discard()
         popLocked(frame)
-        // If a host's callback made this run, the blocks and signals that the run has left are for the host.
+        // If a callback of a host made this run, the host handles the blocks and signals that the run has left.
         if isHostInControl { pendingPasses.add(.work) }
         lock.unlock()
         frame.contexts.releaseAll()
@@ -57,19 +55,18 @@ extension GRunLoop {
         return result
     }
 
-    /// Whether a run of `mode` has nothing to wait for (items 16 to 23). With the lock held.
+    /// Whether a run of `mode` has nothing to wait for (items 16 to 23).
     func isFinishedLocked(_ mode: ModeState) -> Bool {
         !(mode.hasItems || servesMainQueueLocked(mode) || mode.hasIdleWork || !readyLocked(.block, in: mode).isEmpty)
     }
 
-    /// Returns the deadline of a run that begins its first pass now, after the entry observers. Zero and negative spans
-    /// mean one pass, `.min`. Spans of more than 16 years mean no limit, `.never`. If the end is too late for the
-    /// clock, it is the clock's last instant.
+    /// Returns the deadline of a run. Called after the entry observers, so that their time does not count. A span of
+    /// zero or less means one pass, `.min`. A span of more than 16 years means no limit, `.never`. An end after the
+    /// clock's last instant becomes that instant.
     private func deadline(after span: Nanoseconds) -> Nanoseconds {
         span <= 0 ? .min : span > .longest ? .never : min(time.addingSaturating(span), .last)
     }
 
-    /// Makes passes until one of them ends the run.
     private func runPassesLocked(_ frame: Frame, _ mode: ModeState) -> RunResult {
         if frame.run.isStopped { return .stopped }
         while true {
@@ -78,35 +75,35 @@ extension GRunLoop {
         }
     }
 
-    /// Makes the run the innermost one. Returns false if the run has no context and no descriptor to sleep with.
+    /// Makes the run the innermost one. Returns false if the run has neither a context nor a descriptor to sleep with.
     private func beginLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         if host.poll.isAbandoned { Self.endForLoss() }
         guard hasContextLocked(mode) else { return false }
         acquireContextsLocked(frame, mode)
-        // If other threads own every context of the mode, the loop sleeps with a descriptor of its own.
+        // If other threads own every context of the mode, the loop sleeps with its own eventfd.
         guard !frame.contexts.list.isEmpty || canWakeItself() else { return false }
         frame.contexts.pushThreadDefault()
 
-        // If the deadline of an outer run has already passed, that is a wake-up. It is pending if the stage of the
-        // parent run counts wake-ups, and is lost otherwise.
+        // A deadline of an outer run that has already passed counts as a wake-up. The wake-up is lost if the stage of
+        // the parent run counts no wake-ups.
         if let parent = frame.parent, frame.nextAncestorDeadline != .never,
             frame.takePassedAncestorDeadlines(at: time), parent.run.stage.countsWakeUps
         {
             pendingPasses.add(.wakeUp)
         }
         pushLocked(frame)
-        // A wake-up that came while nothing ran was for a host. This run is outside any dispatch of a host, so the
-        // wake-up is dropped: it does not count for a run (item 68).
+        // A wake-up that came while no run was under way is for a host. If no dispatch of a host is on the stack, the
+        // wake-up is dropped, because it must not count for this run (item 68).
         if frame.depth == 0 { pendingPasses.clear(.hostWakeUp) }
-        // Events that were fetched before a nested run are dropped, because the nested run may service them. So are the
-        // results of a host's poll.
+        // Drops the events that an outer run has fetched, and the results of a host's poll, because this run may
+        // service them.
         batch.discard()
         host.polled = nil
         return true
     }
 
-    /// Whether the mode has a context to sleep with. A private mode gets a context when it first runs. GIO operations
-    /// that are started there complete only while the mode runs.
+    /// Whether the mode has a context to sleep with. A private mode gets its own context when it first runs. So GIO
+    /// operations that are started in the mode complete only while the mode runs.
     private func hasContextLocked(_ mode: ModeState) -> Bool {
         fixHomeLocked()
         if mode.isCommon ? home != nil : mode.ownContext != nil { return true }
@@ -117,16 +114,16 @@ extension GRunLoop {
         return true
     }
 
-    /// Whether a run of the mode has a context to sleep with, or whether the loop's thread has ended. If false, it is
-    /// logged. A caller asks this before it begins something that needs the run.
+    /// Whether a run of the mode has a context to sleep with, or the loop's thread has ended. Logs it if neither is the
+    /// case. A caller checks this before it begins something that needs the run.
     package func canRun(_ name: Mode) -> Bool {
         if lock.withLock({ isDead || hasContextLocked(modeLocked(name)) }) { return true }
         explainExhaustion(name)
         return false
     }
 
-    /// Returns the result of the run if it ends after this pass, otherwise nil. The order of the checks is:
-    /// handledSource, timedOut, stopped, finished (item 29).
+    /// Returns the result of the run if the run ends after this pass, otherwise nil. Checks handledSource, timedOut,
+    /// stopped and finished, in this order (item 29).
     @inline(never) private func endCheckLocked(_ frame: Frame, _ mode: ModeState, _ handledSource: Bool)
         -> RunResult?
     {
@@ -143,12 +140,12 @@ extension GRunLoop {
         }
         Log.misuse(
             "run",
-            "the loop needs a descriptor to sleep, and none is left, so mode \(name) is not run; close some or raise "
-                + "the limit, and run it again")
+            "mode \(name) was not run, because the loop needs a descriptor to sleep and none is left. Close "
+                + "descriptors or raise the limit, and run the mode again")
     }
 
-    /// Logs once that ``Mode/common`` cannot be run. It has no items of its own, so its run is finished immediately,
-    /// but the caller meant something else.
+    /// Logs once that ``Mode/common`` cannot be run. A run of it is finished immediately, because this mode has no
+    /// items, but the caller expected something else.
     private func explainCommon() {
         guard !Self.saidCommon.exchange(true, ordering: .relaxed) else { return }
         Log.misuse(

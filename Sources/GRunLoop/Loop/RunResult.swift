@@ -4,8 +4,8 @@
 extension GRunLoop {
     /// Why a run returned. The raw values are Core Foundation's (`CFRunLoopRunResult`).
     public enum RunResult: Int32, Hashable, Sendable, CustomStringConvertible {
-        /// The mode has nothing left to wait for: no source, port, timer, block, idle work or added context, nor the
-        /// main queue to serve. Also returned if the mode does not exist or cannot be run. `kCFRunLoopRunFinished`.
+        /// Nothing is left to wait for: no source, port, timer, delayed perform, block, idle work or added context, and
+        /// no main queue to serve. Also returned if the mode does not exist or cannot be run. `kCFRunLoopRunFinished`.
         case finished = 1
         /// ``GRunLoop/stop()`` was called on this run. `kCFRunLoopRunStopped`.
         case stopped = 2

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that run a loop: Core Foundation's two and Foundation's. All of them call `runMode`.
+// The functions that run a loop. All of them call `runMode`.
 
 extension GRunLoop {
     // MARK: The functions of Core Foundation
 
-    /// Runs the loop in a mode until the time is up, the run is stopped, the mode is finished or, optionally, a source
-    /// was handled.
+    /// Runs the loop in a mode until the time is up, the run is stopped, nothing is left to wait for or, optionally, a
+    /// source was handled.
     ///
-    /// `run()` runs the default mode until the run is stopped, or until nothing is left to wait for. Foundation's
-    /// `run()`, which a stop does not end, is ``run(until:)`` with ``distantFuture``.
+    /// `run()` runs the default mode until the run is stopped, or until nothing is left to wait for. The counterpart of
+    /// Foundation's `run()`, which a stop does not end, is ``run(until:)`` with ``distantFuture``.
     ///
     /// - Parameters:
-    ///   - mode: the mode to run in. ``Mode/common`` is not a mode that can run: that is logged once, and nothing is
-    ///     run.
-    ///   - limit: how long to run. Zero or negative means one pass, which services what is ready without sleeping. Nil,
-    ///     or 16 years and more, means no limit.
-    ///   - returningAfterSourceHandled: whether to return after the pass in which a source was performed, the main
-    ///     queue served or a context dispatched. Blocks, timers and wake-ups do not count.
+    ///   - mode: the mode to run in. A run of ``Mode/common`` is refused, and this is logged once.
+    ///   - limit: how long to run. Zero or negative means one pass without sleeping. Nil, or more than 16 years, means
+    ///     no limit.
+    ///   - returningAfterSourceHandled: whether to return after the pass in which a source or a port was called, the
+    ///     main queue served or a context dispatched. Blocks, timers and wake-ups do not count.
     /// - Returns: why the run returned. It is ``RunResult/finished`` if nothing was run.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. Runs nest: every callout may call
-    /// it. The corresponding Core Foundation functions are `CFRunLoopRun` and `CFRunLoopRunInMode`.
-    @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
+    /// this method. The corresponding Core Foundation functions are `CFRunLoopRun` and `CFRunLoopRunInMode`.
+    @available(*, noasync, message: "a run blocks the thread, and on the main actor also the main queue")
     @discardableResult
     public func run(
         mode: Mode = .default, for limit: Duration? = nil, returningAfterSourceHandled: Bool = false
@@ -31,17 +30,18 @@ extension GRunLoop {
         return runMode(mode, for: span, returningAfterSource: returningAfterSourceHandled) ?? .finished
     }
 
-    /// Stops the innermost run: it returns ``RunResult/stopped`` at the end of its pass. Wakes the loop if it sleeps.
+    /// Stops the innermost run, which returns ``RunResult/stopped`` at the end of its pass. Wakes the loop if it
+    /// sleeps.
     ///
-    /// A loop that does not run ignores the call, and its next run is not stopped. In a callout that a host dispatches
-    /// there is no run to stop, so the call is ignored as well.
+    /// If the loop does not run, the call does nothing, and does not stop the next run either. The passes that a host
+    /// makes cannot be stopped.
     ///
     /// Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopStop`.
     public func stop() {
         guard !refuses("stop") else { return }
         lock.withLock { () -> Kick? in
-            // If a callout of a run without a host runs a foreign loop, the host's run is above it, and cannot be
-            // stopped.
+            // Skips a host's run, which cannot be stopped. It is the innermost run if a callout of our run runs a
+            // foreign loop.
             guard let run = framesLocked.first(where: { !$0.run.isHosted })?.run else { return nil }
             run.isStopped = true
             return wakeUpLocked(for: .innermostRun)
@@ -50,38 +50,40 @@ extension GRunLoop {
 
     // MARK: The methods of Foundation
 
-    /// Runs the loop in the default mode until a point in time, or until there is nothing to wait for. ``stop()`` does
-    /// not end it.
+    /// Runs the loop in the default mode until a point in time, or until nothing is left to wait for. ``stop()`` does
+    /// not end the call.
     ///
     /// - Parameter limit: when to return. A time that has passed means one pass without sleeping. ``distantFuture``
     ///   means no limit, as in Foundation's `RunLoop.run()`.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
     /// is `RunLoop.run(until:)`.
-    @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
+    @available(*, noasync, message: "a run blocks the thread, and on the main actor also the main queue")
     public func run(until limit: Instant) {
         guard canRunHere("run(until:)") else { return }
         let end = Nanoseconds(saturating: limit)
         while run(mode: .default, before: limit), end > time {}
     }
 
-    /// Runs the loop in a mode until a source was handled, until a point in time, or until it is stopped.
+    /// Runs the loop in a mode until a source was handled, a point in time is reached, the run is stopped, or nothing
+    /// is left to wait for.
     ///
     /// - Parameters:
     ///   - mode: the mode to run in. ``Mode/common`` cannot be run.
     ///   - limit: when to return. A time that has passed means one pass without sleeping.
-    /// - Returns: whether the mode was run. False means that there was nothing to wait for.
+    /// - Returns: whether the mode was run. False means that there was nothing to wait for, or that the mode cannot be
+    ///   run.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
     /// is `RunLoop.run(mode:before:)`.
-    @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
+    @available(*, noasync, message: "a run blocks the thread, and on the main actor also the main queue")
     @discardableResult public func run(mode: Mode, before limit: Instant) -> Bool {
         guard canRunHere("run(mode:before:)") else { return false }
         return runMode(mode, until: Nanoseconds(saturating: limit), returningAfterSource: true) != nil
     }
 
-    /// Runs the loop in a mode until a source was handled, or until a point in time: ``run(mode:before:)`` without a
-    /// result.
+    /// Runs the loop in a mode until a source was handled, or until a point in time. It is ``run(mode:before:)``
+    /// without a result.
     ///
     /// - Parameters:
     ///   - mode: the mode to run in. ``Mode/common`` cannot be run.
@@ -89,20 +91,20 @@ extension GRunLoop {
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
     /// is `RunLoop.acceptInput(forMode:before:)`.
-    @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
+    @available(*, noasync, message: "a run blocks the thread, and on the main actor also the main queue")
     public func acceptInput(forMode mode: Mode, before limit: Instant) {
         guard canRunHere("acceptInput") else { return }
         _ = runMode(mode, until: Nanoseconds(saturating: limit), returningAfterSource: true)
     }
 
-    /// Makes one pass without sleeping, and returns until when a run of the mode could sleep then.
+    /// Makes one pass without sleeping, and returns the time until which a run of the mode could then sleep.
     ///
-    /// - Returns: the date of the mode's next timer; ``distantFuture`` if it has none; nil if there is nothing to wait
-    ///   for.
+    /// - Returns: the date of the mode's first timer or delayed perform; ``distantFuture`` if the mode has neither; nil
+    ///   if there is nothing to wait for.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
     /// is `RunLoop.limitDate(forMode:)`.
-    @available(*, noasync, message: "a run blocks its thread; on the main actor it stops the main queue")
+    @available(*, noasync, message: "a run blocks the thread, and on the main actor also the main queue")
     public func limitDate(forMode mode: Mode) -> Instant? {
         guard canRunHere("limitDate") else { return nil }
         _ = runMode(mode, for: 0, returningAfterSource: true)
@@ -123,10 +125,10 @@ extension GRunLoop {
 
     // MARK: Waiting
 
-    /// Whether the loop waits in the kernel now, by itself or in a host.
+    /// Whether the loop's thread waits in the kernel now, in a run of the loop or in a host.
     ///
-    /// Threads: any. On the loop's own thread it is always false, because the thread does not wait while it asks. The
-    /// corresponding Core Foundation function is `CFRunLoopIsWaiting`.
+    /// Threads: any. On the loop's own thread it is always false, because that thread does not wait while it reads the
+    /// property. The corresponding Core Foundation function is `CFRunLoopIsWaiting`.
     public var isWaiting: Bool {
         guard !Fork.refuses("isWaiting") else { return false }
         return !isCurrent && lock.withLock { sleep.isUnderWay }
@@ -134,19 +136,20 @@ extension GRunLoop {
 
     // MARK: Turns
 
-    /// How long the loop serves its own items in a row before other work that is ready has its turn.
+    /// How long the loop serves its own items in a row before other ready work gets its turn.
     ///
-    /// GTK's drawing and other GLib sources have their turn for up to three dispatches, or fewer once these have taken
-    /// as long as the slice. Each of the loop's own kinds of work that has waited has one turn: blocks,
-    /// sources, timers, descriptors and the main queue.
+    /// GTK's drawing and other GLib sources then get up to three dispatches, or fewer if these take as long as the
+    /// slice. Each other kind of the loop's ready work gets one turn: blocks, sources, ports, timers, descriptors and
+    /// the main queue.
     ///
-    /// The first value is 4 ms. With it, GTK draws every frame under any load of the loop. More than 8 ms costs frames.
-    /// Zero and negative values mean a row of one item. A value that is too long to represent means no limit.
+    /// The default is 4 ms. With this value, GTK draws every frame under any load of the loop. With more than 8 ms, GTK
+    /// loses frames. Zero and negative values mean a row of one item. A value that is too long to represent means no
+    /// limit.
     ///
-    /// A row may overrun the slice by one item, or by eight if the items before were short. A snapshot of the main
+    /// A row may exceed the slice by one item, or by eight if the items before were short. A snapshot of the main
     /// dispatch queue is one item, because libdispatch runs it to its end.
     ///
-    /// Threads: any; a change takes effect at the next step of a pass. There is no corresponding Core Foundation
+    /// Threads: any. A change takes effect at the next step of a pass. There is no corresponding Core Foundation
     /// function.
     public var timeSlice: Duration {
         get { Fork.refuses("timeSlice") ? .zero : lock.withLock { sliceLength }.duration }

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kind of work is served next, and when the other kinds have their turn: docs/decisions/scheduling.md.
+// Which kind of work is served next: see docs/decisions/scheduling.md.
 
 import CGRun
 
 /// Decides for one run which kind of item is served next, and when the other kinds have their turn. Own thread only.
 ///
-/// Usually the kinds that are ready take turns. A run may serve its own items for a *slice* of time in a row. When the
-/// slice is used up, each other kind that is ready gets a turn. Where a host drives, the host gets its turn before
-/// them. Until these pending turns are over, the run serves nothing else.
+/// Usually the ready kinds take turns. A run may serve the loop's own items in a row for a *slice* of time. When the
+/// slice is used up, each other ready kind gets a turn. If a host drives, the host gets its turn first. Until these
+/// pending turns are over, the run serves nothing else.
 ///
 ///     state          entered when                          serves                     left when
 ///     free           the run begins; no turn is pending    every kind                 a slice is used up
 ///     turns pending  a slice is used up, others are ready  `pendingTurns`, once each  each was served, or is not ready
 ///     host's turn    a slice is used up, a host drives     nothing                    the host's dispatch ends
 ///
-/// If the pending turns use up a slice themselves, the other kinds get turns again.
+/// If the pending turns use up a slice themselves, the other ready kinds get turns again.
 struct Scheduler {
     static let standardSlice: Nanoseconds = 4_000_000
 
     // MARK: Turns
 
-    /// The kinds whose turn is pending. If it is empty, every kind may be served.
+    /// The kinds whose turn is pending. If the set is empty, every kind may be served.
     private(set) var pendingTurns: ItemKinds = [] { didSet { updateHasPendingTurns() } }
-    /// The run serves nothing for the rest of the host's dispatch. `pendingTurns` are for the next dispatch.
+    /// True if the run serves nothing for the rest of the host's dispatch. `pendingTurns` then wait for the next
+    /// dispatch.
     private(set) var isHostsTurn = false { didSet { updateHasPendingTurns() } }
     /// Stored, because each step of each pass reads it.
     private(set) var hasPendingTurns = false
@@ -31,20 +32,20 @@ struct Scheduler {
     /// Whether a step of this kind may begin.
     func mayServe(_ kind: ItemKind) -> Bool { !hasPendingTurns || pendingTurns.contains(kind) && !isHostsTurn }
 
-    /// Returns the kinds among those that are ready that may be served now. While turns are pending, a wake-up waits
-    /// for the other kinds that are ready.
+    /// Returns the kinds in `ready` that may be served now. While turns are pending, a wake-up is served only if no
+    /// other kind is ready.
     func allowed(of ready: ItemKinds) -> ItemKinds {
         if isHostsTurn { return [] }
         return pendingTurns.isEmpty || ready == .wakeUp ? ready : ready.intersection(pendingTurns)
     }
 
-    /// Gives each of `kinds` one turn, because the slice is used up. Begins a new row.
+    /// Gives each of `kinds` one turn, and begins a new row.
     mutating func giveTurns(to kinds: ItemKinds) {
         pendingTurns = kinds
         restartRow()
     }
 
-    /// Gives the host its turn, because the slice is used up. `kinds` have their turns in the host's next dispatch.
+    /// Gives the host its turn, because the slice is used up. `kinds` get their turns in the host's next dispatch.
     mutating func yieldToHost(then kinds: ItemKinds) {
         pendingTurns = kinds
         isHostsTurn = true
@@ -60,7 +61,8 @@ struct Scheduler {
         endDescriptors()
     }
 
-    /// Called when the dispatch ends. If there is a dispatch around it, that one continues with the pending turns.
+    /// Called when a dispatch of the host ends. If it was nested in another dispatch, the outer dispatch continues with
+    /// the pending turns.
     mutating func endDispatch() {
         isHostsTurn = false
         interruptRow()
@@ -72,26 +74,26 @@ struct Scheduler {
         case mainQueue, descriptor, other
     }
 
-    /// The item that the last pass has served. Stage 6 looks at the main queue, unless the last pass served it or the
-    /// pass is the run's first (item 53). If the last pass served a descriptor's event, more events are likely. So the
-    /// loop asks the epoll before it sleeps.
+    /// The kind of the item that the last pass served. Stage 6 leaves out the main queue if the last pass served it.
+    /// The initial value has the same effect in the run's first pass (item 53).
+    ///
+    /// After a descriptor's event, more events are likely. So the loop asks the epoll before it makes a full look.
     private(set) var served = Served.mainQueue
     var prefersMainQueue: Bool { served != .mainQueue }
 
     mutating func noteServed(_ what: Served) { served = what }
-    /// Called when a row of descriptor events is over.
+    /// Called when no further descriptor event follows.
     mutating func endDescriptors() { if served == .descriptor { served = .other } }
 
-    /// How many more passes may serve an item without a full look. Zero until the run's first look: otherwise a program
-    /// that runs the loop for one source at a time would never serve anything else.
+    /// How many more passes may serve an item without a full look, which polls everything that may be ready. Zero until
+    /// the run's first full look. Otherwise a program that makes a run for each source would never get a full look.
     private var passesFromMemory = 0
     private static let mostPassesFromMemory = 64
 
-    /// Whether a pass may serve an item without a full look. After 64 such passes, of which a wake-up counts as four,
-    /// the loop looks at everything.
+    /// Whether a pass may serve an item without a full look. A full look is due after 64 such passes. A wake-up counts
+    /// as four of them.
     var mayServeFromMemory: Bool { passesFromMemory > 0 && !hasPendingTurns && !isSliceUsedUp }
     mutating func notePassesFromMemory(_ passes: Int) { passesFromMemory -= passes }
-    /// Called when the loop looks at everything that may be ready. Further passes without a full look may follow.
     mutating func noteLook() {
         passesFromMemory = perturbs(CGRUN_SITE_ROW) ? 1 + perturbed(below: 5) : Self.mostPassesFromMemory
     }
@@ -100,28 +102,30 @@ struct Scheduler {
         case no, thisPass, nextPass
     }
 
-    /// Whether the last answer of the mode's epoll is still valid: no, for this pass, or for the next pass of a row.
+    /// The pass for which the last query of the mode's epoll is valid. In that pass, the loop need not query the epoll
+    /// again.
     private var asked = Asked.no
     var hasAsked: Bool { asked == .thisPass }
     mutating func noteAsked() { asked = .thisPass }
     mutating func beginPass() { asked = asked == .nextPass ? .thisPass : .no }
-    /// Reverts ``beginPass()``, because the row had no further event. The epoll's answer stays valid for the next pass.
+    /// Reverts ``beginPass()``, because the row had no further event. The query stays valid for the next pass.
     mutating func leavePass() { if asked == .thisPass { asked = .nextPass } }
-    /// Called before blocks run. They may change what is ready, so the epoll is asked again.
+    /// Called before blocks run. Blocks may change what is ready, so the loop then queries the epoll again.
     mutating func forgetAsked() { asked = .no }
 
     // MARK: The slice of time
 
-    /// The state of a row. A row is a series of the loop's own items, called one after the other. It ends when the loop
-    /// has nothing left to do, as in a sleep, or when the other kinds have had their turn. The time between two items
-    /// counts: if a host serves one short timer in each iteration, other sources wait for the iterations too.
+    /// The state of a row. A row is a series of items that the loop calls one after the other. It ends when the loop
+    /// has nothing left to do, or when the other kinds have had their turn. The time between two items is part of the
+    /// row. Otherwise a host that serves one short timer in each iteration would never use up a slice, and its other
+    /// sources would wait.
     private enum Row {
         case none
-        /// An item is being called, or the pass goes on to the next item.
+        /// An item is being called, or the pass continues with the next item.
         case underWay
-        /// The host goes on with its iteration, or the loop looks for ready items. The next item ends it.
+        /// The host continues its iteration, or the loop looks for ready items. The next item continues the row.
         case interrupted
-        /// The loop waits, without a host. The wait may be a sleep.
+        /// The loop waits, without a host. A wait that lasts for ``nap`` or longer ends the row.
         case waiting
     }
 
@@ -130,8 +134,8 @@ struct Scheduler {
     private var lastReading: Nanoseconds = 0
     /// When the last wait ended; `.never` if no clock was read then.
     private var waitEnd = Nanoseconds.never
-    /// After how many items of each kind the clock is read: after each at first and while items are long, after up to
-    /// eight once they are short. Each kind has a count of its own, so that short timers do not hide a long block.
+    /// The clock is read after this many items of a kind: after each item at first and while items are long, after up
+    /// to eight once they are short. Each kind has its own count, so that short timers do not hide a long block.
     private var strides = KindCounts.ones
     private var untilReading = KindCounts.ones
     /// Whether the row had lasted for a slice when the clock was last read.
@@ -140,13 +144,12 @@ struct Scheduler {
     private static let longestStride: UInt64 = 8
     /// The time that should pass between two readings of the clock: 0.1 ms.
     private static let stretch: Nanoseconds = 100_000
-    /// A gap of 1 ms or more between two items is not counted, because another process may have had the processor. The
-    /// gap does not end the row either: on a busy machine no row would last.
+    /// A gap of 1 ms or more between two items is not counted, because another process may have had the processor. Such
+    /// a gap does not end the row either, because on a busy machine no row would last.
     private static let pause: Nanoseconds = 1_000_000
-    /// A wait of 0.1 ms or more was a sleep: there was nothing to do, so a new row begins.
+    /// A wait of 0.1 ms or more is a sleep: there was nothing to do, so a new row begins.
     private static let nap: Nanoseconds = 100_000
 
-    /// Called before one of the loop's own items is called.
     @inline(__always) mutating func beginItem() {
         if row != .underWay { beginItem(at: waitEnd) }
     }
@@ -166,13 +169,12 @@ struct Scheduler {
         lastReading = now
     }
 
-    /// Called when the host goes on with its iteration, or when the loop looks for ready items.
     mutating func interruptRow() {
         if row == .underWay { row = .interrupted }
         waitEnd = .never
     }
 
-    /// Called when a wait without a host is over. `end` is the time, or `.never` if it is not known.
+    /// Called after a wait without a host. `end` is the current time, or `.never` if it is not known.
     mutating func noteWait(until end: Nanoseconds = .never) {
         if row != .none { row = .waiting }
         waitEnd = end
@@ -216,9 +218,11 @@ struct Scheduler {
 }
 
 extension GRunLoop {
-    /// Ends an item of a step. If it has used up the slice, the other kinds that are ready get their turn. Returns
-    /// whether the rest of the step waits for that. Without a host it waits only if other kinds are ready, so that
-    /// otherwise the order of a pass does not depend on a clock. With the lock held, which it may release meanwhile.
+    /// Ends an item of a step. If the item has used up the slice, the other ready kinds get their turn. Returns whether
+    /// the rest of the step must wait for these turns.
+    ///
+    /// Without a host, the step continues if no other kind is ready. Then the order of a pass does not depend on a
+    /// clock. The lock may be released meanwhile.
     @discardableResult @inline(__always) func endItemLocked(_ frame: Frame, of kind: ItemKind) -> Bool {
         frame.run.scheduler.usesUpSlice(sliceLength, after: kind) && endSliceLocked(frame, after: kind)
     }
@@ -229,7 +233,7 @@ extension GRunLoop {
             yieldToHostLocked(frame, after: kind)
             return true
         }
-        // The kinds whose turns are pending share one slice. Once that slice is used up, each of them gets one item.
+        // The pending turns share one slice. After that slice, each of them gets one item.
         guard !run.scheduler.hasPendingTurns else { return true }
         // Virtual time must not depend on a real clock.
         run.scheduler.giveTurns(to: virtualTime == nil ? kindsForTurnsLocked(frame).subtracting(.init(kind)) : [])
@@ -247,28 +251,29 @@ extension GRunLoop {
         if next.isEmpty {
             let ready = kindsForTurnsLocked(frame)
             let others = ready.subtracting(.init(kind))
-            // If no other kind is ready, the next dispatch goes on with the same kind.
+            // If no other kind is ready, the same kind gets the turn. Blocks and sources need no turn then, because the
+            // head of the next pass serves them anyway.
             next = others.isEmpty ? ready.intersection(.found) : others
         }
         run.scheduler.yieldToHost(then: next)
     }
 
-    /// Ends one of several items of a callout, such as jobs or performs. Returns whether the others must wait. Called
-    /// without the lock.
+    /// Ends one of several items that one callout calls, such as jobs or performs. Returns whether the other items must
+    /// wait. Called without the lock.
     func endItemOfCallout() -> Bool {
         lock.withLock { frame.map { endItemLocked($0, of: .source) } ?? false }
     }
 
-    /// Ends the turns of `kinds`, which were served or are not ready. With the lock held.
+    /// Ends the turns of `kinds`, which were served or are not ready.
     @inline(__always) func endTurnLocked(_ frame: Frame, of kinds: ItemKinds) {
         if frame.run.scheduler.hasPendingTurns { endPendingTurnLocked(frame, of: kinds) }
     }
 
-    /// Ends the turns of `kinds`. After the last pending turn, a new row begins. If the turns have used up a slice, the
-    /// other kinds get turns again.
+    /// After the last pending turn, a new row begins. If the turns have used up a slice, the other ready kinds get
+    /// turns again.
     @inline(never) private func endPendingTurnLocked(_ frame: Frame, of kinds: ItemKinds) {
         let run = frame.run
-        // On the host's turn, the pending turns are for the next dispatch.
+        // During the host's turn, the pending turns are for the next dispatch.
         guard !run.scheduler.isHostsTurn else { return }
         run.scheduler.endTurn(of: kinds)
         guard !run.scheduler.hasPendingTurns, !run.isHosted else { return }
@@ -276,8 +281,8 @@ extension GRunLoop {
         run.scheduler.giveTurns(to: isUsedUp ? kindsForTurnsLocked(frame).subtracting(kinds) : [])
     }
 
-    /// Ends the turns that are over after a wait: the turn of contexts, and that of the kind that was served. If the
-    /// wait found no item, no kind that it could find is ready any more, so the turns of all these kinds are over.
+    /// Ends the turns that are over after a wait: those of the contexts and of the kind that was served. If the wait
+    /// found nothing but a wake-up, no kind that a wait can find is ready any more, so all their turns are over.
     func endTurnsLocked(_ frame: Frame, of found: Found) {
         let kind = found.item?.kind ?? .wakeUp
         endPendingTurnLocked(frame, of: kind == .wakeUp ? .found : [ItemKinds(kind), .context])

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stage of a run: where it is in its pass.
+// The stage of a run: where the run is in its pass.
 
-/// The stage of a run: where it is in its pass. Where a host drives, the wait lies between two dispatches, so the stage
-/// outlives a dispatch.
+/// Where a run is in its pass. If a host drives, the host's wait lies between two dispatches, so the stage outlives a
+/// dispatch.
 ///
 ///     call             from                to          when
 ///     beginHead        any                 head        2: a pass begins; entry of the host's run
@@ -20,7 +20,7 @@
 ///                                                      pass does
 ///     leave            any                 outside     the host's run has ended
 ///
-/// A run without a host begins in its head, and sleeps in that stage.
+/// A run without a host begins in `head`, and also sleeps in `head`.
 enum Stage: UInt8 {
     // The order matters: it makes `countsWakeUps` and `isInPass` one comparison each.
     case outside, waiting, suspended, announcing, head, tail, woken
@@ -34,10 +34,10 @@ enum Stage: UInt8 {
     mutating func suspend() { self = isPending ? .waiting : .suspended }
     mutating func leave() { self = .outside }
 
-    /// Whether a wake-up has an effect in this stage. It has none from afterWaiting to the end of the pass, because
+    /// Whether a wake-up has an effect in this stage. From afterWaiting to the end of the pass it has none, because
     /// another pass comes before the next sleep anyway (item 70).
     var countsWakeUps: Bool { rawValue < Stage.tail.rawValue }
-    /// Whether the wait is the host's, and the tail of the pass is still to come.
+    /// Whether the host waits, and the tail of the pass is still to come.
     var isPending: Bool { self == .waiting || self == .announcing || self == .woken }
     /// Whether a pass is under way, and no callout has run a foreign loop since the last change of stage.
     var isInPass: Bool { rawValue >= Stage.announcing.rawValue }

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages 6 to 9 of a pass: look or sleep, and find out what is ready.
+// Stages 6 to 9 of a pass. The pass sleeps until something is ready, or only *looks*: it polls without waiting.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// The result of a look or a wait: the input of the pass's tail.
+    /// The result of stages 6 to 9, which the tail of the pass serves.
     struct Found {
-        /// Contexts that are ready, to be dispatched before the item.
+        /// The contexts that are ready. They are dispatched before the item is serviced.
         var contexts: [ServedContext] = []
-        /// The one item that this pass services; nil if there was none.
+        /// The one item that this pass services; nil if none is ready.
         var item: ReadyItem?
 
         var isEmpty: Bool { contexts.isEmpty && item == nil }
     }
 
-    /// Makes stages 6 to 9 of a pass, and returns what is ready. The lock is held before and after.
+    /// Makes stages 6 to 9 of a pass, and returns what is ready. Releases the lock meanwhile.
     ///
-    /// Returns nil where a host drives and nothing is ready: the host waits, and the tail of the pass is pending.
+    /// If a host drives and nothing is ready, returns nil: the host waits, and the tail of the pass is pending.
     ///
-    /// - Parameter looks: if true, the pass looks without waiting, and leaves out stages 7 and 9.
+    /// - Parameter looks: if true, the pass does not wait, and leaves out stages 7 and 9.
     @inline(never) func waitLocked(_ frame: Frame, _ mode: ModeState, looks: Bool) -> Found? {
         let run = frame.run
         if isWaitAnnounced, run.isHosted, mode.areWaitsObserved, !looks { resumeHeadLocked() }
         if asksMainQueueFirstLocked(run, mode) {
             tell(.mainQueueCheck)  // 6
             if MainQueue.isReady {
-                // This pass looks at nothing else.
+                // This pass polls nothing else.
                 run.scheduler.notePassesFromMemory(1)
                 return Found(item: ReadyItem(.mainQueue))
             }
@@ -36,8 +36,8 @@ extension GRunLoop {
             return Found(item: item)
         }
         run.scheduler.noteLook()
-        // Called items are released here, because a run that never sleeps would otherwise keep them until its end. The
-        // frame of a host ends with its dispatch, which releases them.
+        // Releases called items here, because a run that never sleeps would otherwise keep them until its end. Under a
+        // host, the end of the dispatch releases them.
         if !run.isHosted { dropKeptLocked(frame) }
         acquireContextsLocked(frame, mode)
         if mode.areWaitsObserved, !looks {
@@ -47,8 +47,8 @@ extension GRunLoop {
                 return Found(contexts: ready, item: nextItemLocked(run, mode, now: timeForTimersLocked(mode)))
             }
             if run.isHosted, !hasItemLocked(run, mode) {
-                // The host may have other work before it sleeps. When it is about to sleep it calls hostIsIdle(), which
-                // sends beforeWaiting.
+                // The host may have other work before it sleeps. When nothing is ready any more, the last sentinel
+                // calls hostIsIdle(), which sends beforeWaiting.
                 leaveWaitToHostLocked(mode, isAnnounced: false)
                 return nil
             }
@@ -67,8 +67,8 @@ extension GRunLoop {
             ? lookForHostLocked(frame, mode, looks: looks)
             : looks ? lookAroundLocked(frame, mode) : sleepLocked(frame, mode)
         if !looks, found != nil {
-            // An observer of stage 7 has run a foreign loop, and has left it between its beforeWaiting and its
-            // afterWaiting.
+            // If a wait is announced here, an observer of stage 7 ran a foreign loop, which returned between its
+            // beforeWaiting and its afterWaiting.
             if isWaitAnnounced { endHostWaitLocked() }
             run.stage.beginTail()
             notifyLocked(.afterWaiting, mode)  // 9
@@ -76,29 +76,29 @@ extension GRunLoop {
         return found
     }
 
-    /// Ends the wait of a foreign loop that a callout of the head has run. The loop has returned between its
-    /// beforeWaiting and its afterWaiting. Its wait must end before the next one begins.
+    /// Ends the wait of a foreign loop that a callout of the head ran. The foreign loop returned between its
+    /// beforeWaiting and its afterWaiting. Its wait must end before the next wait begins.
     private func resumeHeadLocked() {
         endHostWaitLocked()
         host.run.stage.beginHead()
     }
 
-    /// Whether stage 6 looks at the main queue, before everything else. It does not in a run's first pass, nor after a
+    /// Whether stage 6 looks at the main queue before everything else. It does not in a run's first pass, nor after a
     /// pass that has served the main queue (items 52 and 53).
     ///
-    /// Nor does it while turns are pending: the main queue then waits for its own turn. A pass that serves it in stage
-    /// 6 does not look at the contexts, and these would lose their turn.
+    /// While turns are pending, the main queue waits for its own turn. If stage 6 served it then, the pass would not
+    /// poll the contexts, and they would lose their turn.
     func asksMainQueueFirstLocked(_ run: Run, _ mode: ModeState) -> Bool {
         run.scheduler.prefersMainQueue && !run.scheduler.hasPendingTurns && servesMainQueueLocked(mode)
     }
 
-    /// Whether stage 6 of the next pass would serve the main queue. The queue is empty most of the time, so this is
-    /// checked first.
+    /// Whether stage 6 of the next pass would serve the main queue. Checks `isEmpty` first, because the queue is empty
+    /// most of the time.
     @inline(never) func mainQueueGoesFirstLocked(_ run: Run, _ mode: ModeState) -> Bool {
         !MainQueue.isEmpty && asksMainQueueFirstLocked(run, mode) && MainQueue.isReady
     }
 
-    /// Stage 8 where a host drives: looks at what the host's poll has found, and at what the poll cannot see. If
+    /// Stage 8 if a host drives: uses the results of the host's poll, and checks what that poll does not cover. If
     /// nothing is ready, it returns nil: the host waits, and the tail is pending.
     @inline(never) private func lookForHostLocked(_ frame: Frame, _ mode: ModeState, looks: Bool) -> Found? {
         let run = frame.run
@@ -112,9 +112,9 @@ extension GRunLoop {
         return nil
     }
 
-    /// Whether a pass that has handled a source sleeps immediately. Normally a pass that has handled a source only
-    /// looks, and the next pass sleeps (item 43). This pass may sleep instead if the next pass would have no effect: no
-    /// observer would be notified, and no run would end. That saves one look for each signal of another thread.
+    /// Whether a pass that has handled a source sleeps immediately. Normally such a pass only looks, and the next pass
+    /// sleeps (item 43). The pass may sleep itself if the next pass would notify no observer and end no run. This saves
+    /// one poll for each signal of another thread.
     @inline(never) func sleepsAtOnceLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         isNextHeadEmptyLocked(frame, mode) && !frame.run.heardWakeUp && !isFinishedLocked(mode)
     }
@@ -124,24 +124,23 @@ extension GRunLoop {
         mode.heap.earliest != .never || frame.nextAncestorDeadline != .never
     }
 
-    /// Wakes the innermost run if the deadline of an outer one has passed.
+    /// Wakes the innermost run if the deadline of an outer run has passed.
     private func endOuterRunsLocked(_ frame: Frame, at now: Nanoseconds) {
         if frame.takePassedAncestorDeadlines(at: now) { pendingPasses.add(.wakeUp) }
     }
 
-    /// Whether the loop has an item to serve, without choosing it.
+    /// Whether stage 10 would have an item to serve.
     private func hasItemLocked(_ run: Run, _ mode: ModeState) -> Bool {
         let now = timeForTimersLocked(mode)
         return !readyLocked(in: mode, at: now).isEmpty || !lookLocked(run, mode, now: now).isEmpty
     }
 
-    /// Returns the next item without a full look at everything. Nil if a full look is due, or if nothing is known to be
-    /// ready. Called for a pending wake-up, for a port's message, and after a descriptor's event.
+    /// Returns an item that is known to be ready, without a full look: see ``Scheduler/mayServeFromMemory``. The item
+    /// may be a pending wake-up or a port's message. After a descriptor's event, this function asks the epoll for more
+    /// events. Returns nil if a full look is due, or if no item is known to be ready.
     ///
-    /// After 64 such passes, of which a wake-up counts as four, the loop looks at everything, so that other ready items
-    /// get their turn. After a descriptor's event, this function asks the epoll for more events before the loop sleeps.
-    /// It is not used if stage 7 or 9 is observed, nor in tests that choose the item or move the time: they see each
-    /// wait.
+    /// Not used if stage 7 or 9 is observed, or if a test chooses the item or moves the time, because all of these must
+    /// see each wait.
     @inline(__always) func takeFromMemoryLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
         let isWoken = !readyLocked(.wakeUp, in: mode).isEmpty
         guard isWoken || run.scheduler.served == .descriptor || !readyLocked(.port, in: mode).isEmpty,
@@ -154,7 +153,7 @@ extension GRunLoop {
             run.scheduler.notePassesFromMemory(4)
             return ReadyItem(.wakeUp)
         }
-        // A message, and nothing else is known to be ready.
+        // A message is served without comparing kinds, because no timer can be due.
         if run.scheduler.served != .descriptor, mode.heap.earliest == .never {
             lastServed = .port
             run.scheduler.notePassesFromMemory(1)
@@ -163,8 +162,8 @@ extension GRunLoop {
         return takeFetchedLocked(run, mode)
     }
 
-    /// Returns the next item if a message waits, or if the last item was a descriptor's event. After an event, the
-    /// epoll is asked for more events, at most once a pass.
+    /// Returns the next item if a message waits or the last item was a descriptor's event. Asks the epoll after an
+    /// event, at most once a pass.
     @inline(never) private func takeFetchedLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
         if run.scheduler.served == .descriptor, !run.scheduler.hasAsked, refillBatchLocked(mode) {
             run.scheduler.noteAsked()
@@ -178,7 +177,7 @@ extension GRunLoop {
         run.scheduler.mayServeFromMemory && itemChooser == nil && virtualTime == nil && !perturbs(CGRUN_SITE_MEMORY)
     }
 
-    /// Stage 8 without a host: looks at everything that may be ready, and does not wait.
+    /// Stage 8 of a pass that only looks, without a host: polls everything that may be ready.
     @inline(never) private func lookAroundLocked(_ frame: Frame, _ mode: ModeState) -> Found {
         let contexts = readyContextsLocked(frame)
         let now = noteTimeLocked(frame, mode)
@@ -186,14 +185,14 @@ extension GRunLoop {
         return Found(contexts: contexts, item: nextItemLocked(frame.run, mode, now: now))
     }
 
-    /// Stage 8 without a host: sleeps until an item is ready or the run's deadline has passed. A kick may end the sleep
-    /// only because the sleep has to begin again with another end or other descriptors. Then there is no afterWaiting
-    /// and no further pass (items 76 and 80).
+    /// Stage 8 without a host: sleeps until an item is ready or the run's deadline has passed. If the sleep was ended
+    /// only because it needs another deadline or other descriptors, it begins again. Then there is no afterWaiting and
+    /// no further pass (items 76 and 80).
     @inline(never) private func sleepLocked(_ frame: Frame, _ mode: ModeState) -> Found {
         let run = frame.run
         while true {
-            // The lock may have been released since the contexts were acquired. A thread that added a context meanwhile
-            // found no sleep to end.
+            // The lock may have been released since the contexts were acquired. If a thread has added a context
+            // meanwhile, it found no sleep to end.
             while frame.contexts.isOutdated(mode.contextsVersion) { acquireContextsLocked(frame, mode) }
             var until = wakeUpTimeLocked(frame, mode)
             if until == .min {
@@ -209,8 +208,8 @@ extension GRunLoop {
             // every 50 ms.
             let context = frame.contexts.first
             if context == nil, !canWakeItself() { until = min(until, time.addingSaturating(50_000_000)) }
-            // Other threads end the sleep through the run's first context. If the run has no context, they end it
-            // through the loop's own eventfd.
+            // Other threads end the sleep through the run's first context or, if the run has no context, through the
+            // loop's own eventfd.
             let waker = context.map(Waker.context) ?? .descriptor(wakeDescriptor)
             sleep.begin(in: mode, wokenBy: waker, until: until)
             tell(.sleeps)
@@ -239,8 +238,8 @@ extension GRunLoop {
         }
     }
 
-    /// Called after a wait or a look: notes which deadlines have passed, of this run and of outer runs. Returns the
-    /// current time. If nothing depends on the time, returns `.min` and reads no clock.
+    /// Notes which deadlines of this run and of outer runs have passed, and returns the current time. If nothing
+    /// depends on the time, returns `.min` and reads no clock.
     private func noteTimeLocked(_ frame: Frame, _ mode: ModeState) -> Nanoseconds {
         let run = frame.run
         let now = hasDatesLocked(frame, mode) || run.hasLimit ? time : .min
@@ -249,9 +248,8 @@ extension GRunLoop {
         return now
     }
 
-    /// Releases the called items that the run has kept, before `sleep.begin` announces a sleep. The deinit of such an
-    /// item may run the loop. If the sleep were announced before, that run would end it. Then no stop or wake-up could
-    /// end the sleep that follows.
+    /// Releases the called items that the run has kept, before `sleep.begin`. The deinit of such an item may run the
+    /// loop, and that run would end a sleep that has begun. Then no stop or wake-up could end the poll that follows.
     @inline(never) private func releaseKeptLocked(_ frame: Frame) {
         dropKeptLocked(frame)
         restoreWakeUpLocked(frame.run)
@@ -270,14 +268,15 @@ extension GRunLoop {
         lock.lock()
     }
 
-    /// Whether the loop has a descriptor that can end a sleep without contexts. Makes it if there is none yet.
+    /// Whether the loop has an eventfd that can end a sleep without contexts. Makes the eventfd if there is none yet.
     func canWakeItself() -> Bool {
         if wakeDescriptor < 0 { wakeDescriptor = cgrun_event_new() }
         return wakeDescriptor >= 0
     }
 
-    /// Returns the deadline for the kernel. In virtual time the loop does not sleep: it polls, and its clock jumps if
-    /// nothing is ready. Only a wait without a deadline really waits, for another thread.
+    /// Returns the deadline that is passed to the kernel. In virtual time the loop only polls, and its clock jumps if
+    /// nothing is ready. It really waits only if there is no deadline, because then only another thread can end the
+    /// sleep.
     private func realDeadline(_ deadline: Nanoseconds) -> Nanoseconds {
         virtualTime == nil || deadline == .never ? deadline : .min
     }
@@ -290,24 +289,23 @@ extension GRunLoop {
 
     /// Returns when the sleep ends at the latest; `.min` if an item is ready already.
     @inline(never) func wakeUpTimeLocked(_ frame: Frame, _ mode: ModeState) -> Nanoseconds {
-        // If there is no date to compare with, no clock is read.
         let now = hasDatesLocked(frame, mode) ? time : .min
         if !frame.isOutermost { endOuterRunsLocked(frame, at: now) }
-        // Drops the events whose sources have left, because no sleep must wait for them.
+        // Drops events whose sources have left the mode. Otherwise they would count as ready, and the loop would not
+        // sleep.
         if !batch.isEmpty(in: mode) { _ = batch.first(in: mode) }
         if !readyLocked(in: mode, at: now).isEmpty { return .min }
         return min(frame.run.deadline, mode.heap.wakeUpTime(), frame.nextAncestorDeadline)
     }
 
-    /// Looks at everything that stage 10 can serve, and chooses the item for this pass: see
-    /// ``lookLocked(_:_:polled:now:)``.
+    /// Chooses the item for this pass from everything that stage 10 can serve.
     func nextItemLocked(
         _ run: Run, _ mode: ModeState, polled: HostState.Polled? = nil, now: Nanoseconds
     ) -> ReadyItem? {
         chooseLocked(run, mode, lookLocked(run, mode, polled: polled, now: now))
     }
 
-    /// Chooses the item that this pass serves, from the kinds that are ready. A chosen wake-up is no longer pending.
+    /// Chooses the item for this pass from the ready kinds. A wake-up that was chosen is no longer pending.
     private func chooseLocked(_ run: Run, _ mode: ModeState, _ ready: ItemKinds) -> ReadyItem? {
         guard !ready.isEmpty, let item = preferredLocked(run, mode, ready) else { return nil }
         lastServed = item.kind
@@ -315,7 +313,7 @@ extension GRunLoop {
         return item
     }
 
-    /// Returns the item whose turn it is. The kinds take turns, so that no kind is starved. Descriptors take turns
+    /// Returns the item whose turn it is. The kinds take turns, so that none of them starves. Descriptors take turns
     /// among themselves: see `DescriptorBatch.fetch`.
     @inline(__always) private func preferredLocked(_ run: Run, _ mode: ModeState, _ ready: ItemKinds) -> ReadyItem? {
         if itemChooser != nil, let item = chosenLocked(ready, mode) { return item }
@@ -328,13 +326,13 @@ extension GRunLoop {
         return nil
     }
 
-    /// Acquires the contexts that the mode has now, except those that other threads own.
+    /// Acquires the contexts that the mode serves now, except those that other threads own.
     @inline(__always) func acquireContextsLocked(_ frame: Frame, _ mode: ModeState) {
         if !frame.contexts.isCurrent(mode.contextsVersion) { acquireOtherContextsLocked(frame, mode) }
     }
 
-    /// Brings the acquired contexts up to date. Does nothing where a host drives: the contexts belong to the host,
-    /// which may let another thread own them between two dispatches.
+    /// Does nothing if a host drives: the host owns the contexts, and may let another thread own them between two
+    /// dispatches.
     @inline(never) private func acquireOtherContextsLocked(_ frame: Frame, _ mode: ModeState) {
         guard !frame.run.isHosted else { return }
         frame.kept.keep(all: frame.contexts.list)
@@ -342,7 +340,7 @@ extension GRunLoop {
     }
 }
 
-/// Waits in the kernel. It is never inlined, so that a backtrace of a sleeping loop shows its name.
+/// Waits in the kernel. Never inlined, so that a backtrace of a sleeping loop shows this name.
 @inline(never) func waitForEvents(
     _ poller: ContextPoller, _ contexts: inout AcquiredContexts, own: OwnDescriptors, deadline: Nanoseconds
 ) -> PollResult {

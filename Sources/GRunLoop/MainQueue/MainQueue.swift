@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main dispatch queue as an item of the main loop: the loop waits for an eventfd, and drains one snapshot of the
-// queue.
+// The main dispatch queue as an item of the main loop. The loop waits for the queue's eventfd, and drains one snapshot
+// of the queue.
 //
-// libdispatch binds the queue to the thread that loaded libdispatch. Draining it on another thread ends the process, so
-// the owner is checked before every drain. The loop reads the eventfd first and then drains the queue, as one step. If
-// it only read the eventfd, the queued blocks would be stranded until the next block comes. If it only drained the
-// queue, the descriptor would stay readable, and the loop would spin (items 193 and 194).
+// libdispatch binds the queue to the thread that loaded libdispatch. Draining the queue on another thread ends the
+// process, so the owner is checked before every drain. The loop always reads the eventfd and then drains the queue. If
+// it only read the eventfd, the queued blocks would wait until another block is enqueued. If it only drained the queue,
+// the eventfd would stay readable, and the loop would spin (items 193 and 194).
 
 import CGRun
 import Glibc
@@ -14,13 +14,14 @@ import Synchronization
 enum MainQueue {
     private static let unknown: Int32 = -2
     private static let known = Atomic<Int32>(unknown)
-    /// The errno with which the kernel last refused an eventfd; 0 if it never has.
+    /// The errno with which the kernel last refused an eventfd; 0 if it never did.
     private static let refusal = Atomic<Int32>(0)
 
-    /// The queue's eventfd, made when it is first needed and valid until the process ends; -1 if there is none.
+    /// The queue's eventfd; -1 if there is none. It is made when it is first needed, and is valid until the process
+    /// ends.
     ///
-    /// There is none if libdispatch does not offer it, if the descriptor was closed, and as long as the kernel refuses
-    /// an eventfd. In the last case libdispatch is not asked, because it would end the process without a message.
+    /// There is none if libdispatch does not offer one, if the descriptor was closed, and while the kernel refuses an
+    /// eventfd. In the last case, libdispatch is not called, because it would end the process without a message.
     static var handle: Int32 {
         let handle = known.load(ordering: .relaxed)
         return handle == unknown ? makeHandle() : handle
@@ -39,17 +40,17 @@ enum MainQueue {
         return isFirst ? made : current
     }
 
-    /// Forgets the handle after the descriptor was closed, because its number may belong to something else by now.
+    /// Forgets the handle after the descriptor was closed, because another file may have its number by now.
     static func forgetHandle() { known.store(-1, ordering: .relaxed) }
 
-    /// True while a drain is on the main thread's stack. A second drain would do nothing, and the descriptor would stay
+    /// True while a drain is on the main thread's stack. A nested drain would do nothing, and the eventfd would stay
     /// readable.
     private static let draining = Atomic(false)
     private static let saidLost = Atomic(false)
 
     /// Whether the calling code runs on the main queue.
     ///
-    /// That is the main thread or, if the program gave that thread away, the thread on which libdispatch drains the
+    /// True on the main thread and, if the program gave that thread away, on the thread on which libdispatch drains the
     /// queue. Check this before `MainActor.assumeIsolated`, which ends the process without a message.
     static var isCurrent: Bool { cgrun_is_main_thread() || cgrun_is_on_main_queue() }
 
@@ -58,31 +59,30 @@ enum MainQueue {
 
     static var isDraining: Bool { draining.load(ordering: .relaxed) }
 
-    /// Whether the main thread may drain the queue now. Usually this takes three reads of memory.
+    /// Whether the main thread may drain the queue now. Usually this costs three reads of memory.
     static var isOurs: Bool {
         handle >= 0 && cgrun_main_queue_owner() == cgrun_main_thread() && !isLeft(cgrun_async_main_state())
     }
 
-    /// Whether an async main has given the main thread away. libdispatch may not have taken the thread yet.
+    /// Whether an async main has given the main thread away. libdispatch may not own the thread yet.
     private static func isLeft(_ state: Int32) -> Bool { state == Int32(CGRUN_ASYNC_MAIN_LEFT) }
 
-    /// Logs once that the main loop cannot serve the queue. Call it without a lock.
+    /// If the main loop cannot serve the queue, logs that once. Call it without a lock.
     static func explainIfLost() {
         guard !isOurs, !saidLost.exchange(true, ordering: .relaxed) else { return }
         Log.critical(
-            "the main dispatch queue cannot be served by this run loop: \(lossInWords). DispatchQueue.main and "
-                + "@MainActor will not run here. Logged once")
+            "the main run loop cannot serve the main dispatch queue: \(lossInWords). Blocks of DispatchQueue.main and "
+                + "jobs of @MainActor do not run here. Logged once")
     }
 
     private static let hasLooked = Atomic(false)
 
-    /// Logs the loss of the queue if it is lost already, and has a later loss logged when it happens.
+    /// Logs the loss of the queue if it is lost already. A later loss to an async main is logged when it happens.
     ///
-    /// It is called when the main loop is first asked for, perhaps by another thread after the main thread has ended.
-    /// It makes no handle, unless the queue is lost.
+    /// Called when `GRunLoop.main` is first read, perhaps by another thread after the main thread has ended. Makes the
+    /// eventfd only if the queue is lost.
     static func checkOwnerOnce() {
         if hasLooked.load(ordering: .relaxed) || hasLooked.exchange(true, ordering: .relaxed) { return }
-        // From now on, a loss by an async main is logged when it happens.
         let state = cgrun_watch_async_main { MainQueue.explainIfLost() }
         if cgrun_main_queue_owner() != cgrun_main_thread() || isLeft(state) { explainIfLost() }
     }
@@ -96,7 +96,9 @@ enum MainQueue {
         if cgrun_main_queue_owner() == cgrun_main_thread() {
             let error = refusal.load(ordering: .relaxed)
             if case .forbidden = KernelRefusal(error) { return KernelRefusal.message("eventfd2(2)", error) }
-            return "libdispatch has no handle of it for a foreign run loop, or no descriptor is left for one"
+            return
+                "libdispatch did not return the descriptor of its main queue; close descriptors, or use the "
+                + "libdispatch of Swift's toolchain"
         }
         if cgrun_main_queue_owner_at_load() == cgrun_main_thread() {
             return
@@ -111,7 +113,7 @@ enum MainQueue {
 
     private static let hasLoggedStranding = Atomic(false)
 
-    /// Whether a run inside one of the queue's blocks keeps other blocks from running, and this was not logged yet.
+    /// Whether a run inside one of the queue's blocks keeps other blocks from running, and this is not logged yet.
     fileprivate static var isStrandedUnsaid: Bool { isDraining && hasReadyUnsaid }
 
     private static var hasReadyUnsaid: Bool { !hasLoggedStranding.load(ordering: .relaxed) && isOurs && isReady }
@@ -120,29 +122,29 @@ enum MainQueue {
     static func explainStranded() {
         guard !hasLoggedStranding.exchange(true, ordering: .relaxed) else { return }
         Log.warning(
-            "blocks wait in the main dispatch queue, because the main run loop runs inside one of its blocks, or "
-                + "inside a job of the main actor. Until this run returns, DispatchQueue.main and @MainActor run "
-                + "nothing. \(remedyInWords). Logged once")
+            "the main dispatch queue is blocked, because the main run loop runs inside a block of that queue or a job "
+                + "of the main actor. Until this run returns, DispatchQueue.main and @MainActor run nothing. "
+                + "\(remedyInWords). Logged once")
     }
 
     private static var remedyInWords: String {
         cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_DRIVEN)
             ? "In an async main(), pass g_application_run() to GRunLoop.driveAsyncMain(by:). Start other nested loops "
                 + "with GRunLoop.asyncOnMain"
-            : "Start nested loops in callouts of the loop, for example with GRunLoop.asyncOnMain"
+            : "Start nested loops in callbacks of the run loop, for example with GRunLoop.asyncOnMain"
     }
 
-    /// Whether the queue has asked to be drained. It may not have asked yet, although another thread has just enqueued
-    /// a block, because libdispatch makes the eventfd readable a moment later.
+    /// Whether the queue has asked to be drained. It asks a moment after a block was enqueued, because libdispatch
+    /// enqueues the block first, and then makes the eventfd readable.
     static var isReady: Bool { !isEmpty && cgrun_is_readable(handle) }
 
     static var isEmpty: Bool { cgrun_main_queue_is_empty() }
 
-    /// Reads the eventfd. Returns false, with errno set, if there was nothing to read, because other code has drained
-    /// the queue. Any errno but EAGAIN means that the descriptor is lost.
+    /// Reads the eventfd. If this fails, returns false with errno set. EAGAIN means that other code has drained the
+    /// queue. Any other errno means that the descriptor is lost.
     static func acknowledge() -> Bool { cgrun_event_clear(handle) }
 
-    /// Runs the blocks that are on the queue now. Blocks that they add wait for the next drain.
+    /// Runs the blocks that are on the queue now. Blocks that they enqueue wait for the next drain.
     static func drain() { drain(by: cgrun_main_queue_drain) }
 
     static func drain(by drain: @convention(c) () -> Void) {
@@ -153,22 +155,20 @@ enum MainQueue {
 }
 
 extension GRunLoop {
-    /// With the lock held: whether a run of `mode` serves the main dispatch queue.
+    /// Whether a run of `mode` serves the main dispatch queue.
     ///
-    /// Only the main loop does, on the main thread, in a common mode, and not inside a drain (items 184, 185 and 188).
-    /// It does not if libdispatch has given the queue away (item 195).
+    /// Only the main loop serves it: on the main thread, in a common mode, and not inside a drain (items 184, 185 and
+    /// 188). If libdispatch has given the queue to another thread, no run serves it (item 195).
     func servesMainQueueLocked(_ mode: ModeState) -> Bool {
         isMain && mode.isCommon && isCurrent && !MainQueue.isDraining && MainQueue.isOurs
     }
 
-    /// With the lock held: whether a run of `mode` inside a block of the queue keeps other blocks from running, and
-    /// this has to be logged.
+    /// Whether a run of `mode` inside a block of the queue keeps other blocks from running, and this must be logged.
     func mustExplainStrandedLocked(_ mode: ModeState) -> Bool {
         isMain && mode.isCommon && MainQueue.isStrandedUnsaid
     }
 
-    /// Drains one snapshot of the queue, and returns whether it did. The lock is held before and after, but not in the
-    /// drain.
+    /// Drains one snapshot of the queue. Returns whether it did. The lock is released during the drain.
     func drainMainQueueLocked() -> Bool {
         guard MainQueue.isOurs else { return false }
         guard MainQueue.acknowledge() else {

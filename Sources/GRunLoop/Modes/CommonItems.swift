@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The items that were added to the common modes: they join every mode that becomes common later.
+// The items of the common modes.
 
-/// An item, or a context.
+/// An item or a context of the common modes.
 enum CommonItem {
     case source(GRunLoop.Source)
     case descriptor(GRunLoop.DescriptorSource)
@@ -12,7 +12,8 @@ enum CommonItem {
     case context(OpaquePointer)
 }
 
-/// The items of the common modes, in the order in which they were added. Guarded by the loop's lock.
+/// The items that were added to ``GRunLoop/Mode/common``, in the order of addition. They also join every mode that
+/// becomes common later. Guarded by the loop's lock.
 struct CommonItems {
     private var items: [UInt: (order: UInt64, item: CommonItem)] = [:]
     private var additions: UInt64
@@ -28,7 +29,7 @@ struct CommonItems {
     mutating func insert(_ item: CommonItem, for object: AnyObject) { insert(item, key: Self.key(object)) }
     mutating func insert(_ context: OpaquePointer) { insert(.context(context), key: UInt(bitPattern: context)) }
 
-    /// Removes the item, and returns it. The caller must release it after the lock.
+    /// Removes and returns the item. The caller must hold the result until the lock is released.
     mutating func remove(_ object: AnyObject) -> CommonItem? { items.removeValue(forKey: Self.key(object))?.item }
     mutating func remove(_ context: OpaquePointer) -> CommonItem? {
         items.removeValue(forKey: UInt(bitPattern: context))?.item

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adding items of all kinds to modes, removing them, and making a mode common.
+// The modes that an item joins or leaves, and how a mode becomes common.
 //
-// For every kind, `add` and `remove` change the loop while they hold its lock once: the item becomes a common item and
-// joins every common mode, or neither. Calls, wake-ups and log messages come after the lock is released. Code that
-// takes an item out of a mode keeps it until after the lock, because its deinit may be user code.
+// For every kind of item, `add` and `remove` hold the loop's lock for all changes, so an item joins every common mode
+// or none. Callbacks, wake-ups and log messages follow after the lock is released. Code that removes an item holds the
+// item until then, because its deinit may be user code.
 
 extension GRunLoop {
-    /// Returns the modes that an item joins when it is added to `name`. With the lock held.
+    /// Returns the modes that an item joins when it is added to `name`.
     func modesToJoinLocked(_ name: Mode) -> [ModeState] {
         guard name == .common else { return [modeLocked(name)] }
         return commonModesInOrderLocked.map(modeLocked)
     }
 
-    /// Returns the modes that an item leaves when it is removed from `name`. Unlike adding, it makes no mode. With the
-    /// lock held.
+    /// Returns the modes that an item leaves when it is removed from `name`. Makes no mode.
     func modesToLeaveLocked(_ name: Mode) -> [ModeState] {
         guard name == .common else { return modes[name].map { [$0] } ?? [] }
         return commonModesInOrderLocked.compactMap { modes[$0] }
@@ -34,17 +33,19 @@ extension GRunLoop {
                 + "it is added here")
     }
 
-    /// Makes a mode one of the common modes, permanently. Every common item joins the mode immediately. The mode then
-    /// serves the home context and, on the main loop, the main dispatch queue.
+    /// Makes a mode one of the common modes, permanently. Every common item joins the mode immediately. From then on,
+    /// the mode serves the home context and, on the main loop, the main dispatch queue.
     ///
-    /// - Parameter name: the mode. ``Mode/common`` is not a mode of its own: that is logged and ignored.
-    /// - Throws: ``SystemError`` if a common descriptor source cannot be watched in the mode. Then the mode is not
-    ///   common.
+    /// - Parameter name: the mode. ``Mode/common`` is logged and ignored, because it is not a mode of its own.
+    /// - Throws: ``SystemError`` if a common descriptor source cannot be watched in the mode. The mode then does not
+    ///   become common.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
     public func addCommonMode(_ name: Mode) throws(SystemError) {
         guard name != .common else {
-            return Log.misuse("addCommonMode", ".common stands for all common modes; name one mode")
+            return Log.misuse(
+                "addCommonMode",
+                ".common stands for all common modes and cannot become one of them; pass the name of a mode")
         }
         guard !refuses("addCommonMode") else { return }
         var joined: [Source] = []
@@ -55,7 +56,7 @@ extension GRunLoop {
             guard !isDead, !commonModes.contains(name) else { return }
             makeTimersOfCommonPerformsLocked()
             let items = commonItems.ordered
-            // Items whose joining can fail come first, so that no others have to be removed again.
+            // Descriptor sources join first, because only they can fail. So no other item has to be removed again.
             try joinAllLocked(
                 items.compactMap { if case .descriptor(let source) = $0 { (source, modeLocked(name)) } else { nil } },
                 &effects)
@@ -65,8 +66,8 @@ extension GRunLoop {
                 mode.contextsVersion += 1
                 restartSleepLocked(mode, &effects.kick)
             }
-            // Timers join in the order in which they fire in the default mode. The new mode orders timers of the same
-            // date by when they join. The loop below then finds them in the mode already.
+            // Timers join in the order in which the default mode fires them: the new mode fires timers of equal date in
+            // the order of joining. The loop below does not add them again.
             let timers = items.compactMap { if case .timer(let timer) = $0 { timer } else { nil } }
             for timer in defaultMode.heap.inFiringOrder(timers, in: defaultMode) {
                 _ = joinLocked(timer, modeLocked(name), &effects)

@@ -2,13 +2,13 @@
 // The current mode, with and without a host.
 
 extension GRunLoop {
-    /// The mode of the innermost run. In a callback of a host it is the ambient mode; outside both it is nil.
+    /// The mode of the innermost run or, in a callback of a host, the ambient mode. Nil outside of both.
     ///
-    /// Threads: any. Another thread gets the mode of what the loop's own code is doing, because it cannot see that a
-    /// host's callback is under way. The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
+    /// Threads: any. Another thread cannot see that a callback of the host is under way. It gets the mode of the loop's
+    /// innermost run or pass, or nil. The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
     public var currentMode: Mode? {
         guard !Fork.refuses("currentMode") else { return nil }
-        // A foreign loop inside a callout of a run has more dispatches on the stack than the run itself.
+        // If a callout of the run runs a foreign loop, more GLib dispatches are on the stack than for the run alone.
         let depth = isCurrent ? Contexts.depth : 0
         return lock.withLock {
             if let frame, depth <= max(frame.depth, ownDispatchDepth) { return frame.mode.name }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol of everything that can be added to the modes of a loop, and the functions that add and remove items.
+// The protocol of items, and the functions that add and remove items.
 
 extension GRunLoop {
     /// An object that can be added to the modes of a loop.
@@ -7,7 +7,7 @@ extension GRunLoop {
     /// Items are ``Source``, ``DescriptorSource``, ``SignalSource``, ``ChildSource``, ``Timer``, ``Observer``,
     /// ``IdleQueue``, ``Channel``, ``Port`` and the message ports.
     ///
-    /// A type of your own is an item if it is made of items: its ``carryOut(_:of:forMode:)`` passes each call on to its
+    /// Your own type can be an item if it consists of items. Its ``carryOut(_:of:forMode:)`` passes each call to these
     /// parts.
     ///
     /// ```swift
@@ -25,16 +25,17 @@ extension GRunLoop {
     /// }
     /// ```
     ///
-    /// The modes keep the parts alive, and not the object that is made of them. A trace and a stall report show the
-    /// parts, with their own labels.
+    /// The modes retain the parts, but not the object that consists of them. Traces and stall reports show the parts,
+    /// with the labels of the parts.
     ///
     /// Threads: any. The corresponding Core Foundation types are `CFRunLoopSource`, `CFRunLoopTimer` and
     /// `CFRunLoopObserver`.
     public protocol Item: AnyObject, Sendable {
-        /// The error of ``GRunLoop/add(_:forMode:)-(Kind,_)``; `Never` for an item that can always be added.
+        /// The error that ``GRunLoop/add(_:forMode:)-(Kind,_)`` throws; `Never` if the item can always be added.
         associatedtype AddError: Error = Never
 
-        /// Whether the item is valid. False once ``invalidate()`` was called, and in a forked child.
+        /// Whether the item is valid. False once ``invalidate()`` was called, once the item has ended by itself, as a
+        /// one-shot timer does, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopSourceIsValid`,
         /// `CFRunLoopTimerIsValid` and `CFRunLoopObserverIsValid`.
@@ -52,8 +53,8 @@ extension GRunLoop {
         func invalidate()
 
         /// Carries out a call of ``GRunLoop/add(_:forMode:)-(Kind,_)``,
-        /// ``GRunLoop/remove(_:forMode:)-(GRunLoop.Item,_)`` or ``GRunLoop/contains(_:forMode:)-(GRunLoop.Item,_)``,
-        /// which you call instead.
+        /// ``GRunLoop/remove(_:forMode:)-(GRunLoop.Item,_)`` or ``GRunLoop/contains(_:forMode:)-(GRunLoop.Item,_)``.
+        /// Call those functions, not this one.
         ///
         /// - Returns: for ``MembershipOperation/contains``, whether the item is in the mode. Otherwise the
         ///   result has no meaning.
@@ -65,33 +66,32 @@ extension GRunLoop {
         ) throws(AddError) -> Bool
     }
 
-    /// The operation that an item is asked to carry out.
+    /// An operation that an item carries out for a loop.
     public enum MembershipOperation: Sendable {
         /// Join the mode.
         case add
         /// Leave the mode.
         case remove
-        /// Tell whether the item is in the mode.
+        /// Return whether the item is in the mode.
         case contains
     }
 
     /// Adds an item to a mode, or to all common modes.
     ///
-    /// An item that is in the mode already, or invalid, is not added. An item that is in another loop is not added
-    /// either, and that is logged; only a ``Source`` can be in several loops. If the item's closure belongs to an actor
-    /// that lives on another loop, the process ends with a message. A loop that has ended takes no item.
+    /// The call does nothing if the item is already in the mode or is invalid, or if the loop has ended. If the item is
+    /// in another loop, the call is logged and does nothing; only a ``Source`` can be in several loops. If the item's
+    /// closure belongs to an actor that does not live on this loop, the process ends with a message.
     ///
-    /// A loop that sleeps in the mode notices a timer, a descriptor source, a port with messages and an idle queue with
-    /// closures immediately. It notices a ``Source`` and an ``Observer`` when it wakes. ``Source`` says when its
-    /// `schedule` is called.
+    /// A sleeping loop immediately notices a timer, a descriptor source, a port with messages or an idle queue with
+    /// closures. It notices a ``Source`` or an ``Observer`` only when it wakes. For the `schedule` of a source, see
+    /// ``Source``.
     ///
-    /// The mode keeps the item until the item is removed or invalidated, so the program need not keep it. There are two
-    /// exceptions: a ``Channel`` is closed when the program releases it, and of an item that is made of others, the
-    /// mode keeps the parts.
+    /// The mode retains the item until the item is removed or invalidated, with two exceptions. A ``Channel`` is closed
+    /// when the program releases it. If an item consists of other items, the mode retains only these parts.
     ///
-    /// - Throws: the item's ``Item/AddError``. Adding a ``DescriptorSource``, a ``SignalSource``, a ``ChildSource`` or
-    ///   a message port throws a ``SystemError`` if its descriptor cannot be watched; then it has joined none of the
-    ///   modes. Adding any other item of the library does not throw.
+    /// - Throws: the item's ``Item/AddError``. A ``DescriptorSource``, a ``SignalSource``, a ``ChildSource`` or a
+    ///   message port throws a ``SystemError`` if its descriptor cannot be watched. The item has then joined none of
+    ///   the modes. Adding any other item of the library does not throw.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopAddSource`, `CFRunLoopAddTimer` and
     /// `CFRunLoopAddObserver`.
@@ -101,9 +101,9 @@ extension GRunLoop {
 
     /// Removes an item from a mode, or from all common modes. The item stays valid.
     ///
-    /// The loop does not call the item in these modes any more. A callout that is under way goes on, and a notification
-    /// that is under way still calls an observer. Nothing is lost: a timer keeps its dates, a ``Source`` its signal, a
-    /// ``Port`` its messages and an ``IdleQueue`` its closures. The `cancel` of a ``Source`` is called on the calling
+    /// The loop no longer calls the item in these modes. A callout that is under way continues. A notification that is
+    /// under way may still call a removed observer. Nothing is lost: a timer keeps its dates, a ``Source`` its signal,
+    /// a ``Port`` its messages and an ``IdleQueue`` its closures. The `cancel` of a ``Source`` is called on the calling
     /// thread, once for each mode that the source leaves.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`
@@ -113,7 +113,7 @@ extension GRunLoop {
         _ = try? item.carryOut(.remove, of: self, forMode: name)
     }
 
-    /// Whether an item is in the mode. For ``Mode/common``: whether the item was added to ``Mode/common`` itself.
+    /// Whether an item is in the mode. For ``Mode/common``, true if the item was added to ``Mode/common`` itself.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopContainsSource`,
     /// `CFRunLoopContainsTimer` and `CFRunLoopContainsObserver`.
@@ -124,8 +124,8 @@ extension GRunLoop {
 }
 
 extension GRunLoop.Item {
-    /// The program's name for the item, for people who read its `description`, a ``GRunLoop/Trace`` or a stall
-    /// monitor's report.
+    /// The program's name for the item, as shown in its `description`, in a ``GRunLoop/Trace`` and in reports of a
+    /// stall monitor.
     ///
     /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
     /// only its first 120 characters are shown, on one line.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How timers, observers, idle queues, descriptor sources and ports are added to modes and removed from them.
+// Adds items to modes and removes them, except version-0 sources and contexts.
 
 extension GRunLoop {
     // MARK: Adding and removing any kind of item
 
-    // Inlined, together with the functions that it calls. Without that, adding a timer costs 100 instructions more
-    // (make counts).
+    // Inlined with the functions that it calls, which saves 100 instructions when a timer is added (make counts).
     @inline(__always) fileprivate func add<Kind: ModeItem>(_ item: Kind, to name: Mode) throws(Kind.AddError) {
         guard !refuses("add", Kind.kind) else { return }
         var effects = DeferredEffects()
@@ -37,7 +36,7 @@ extension GRunLoop {
 
     // MARK: With the lock held
 
-    /// Adds an item to a mode. Returns false if the item is in another loop.
+    /// Returns false if the item is in another loop.
     @inline(__always) private func addLocked<Kind: ModeItem>(
         _ item: Kind, _ name: Mode, _ effects: inout DeferredEffects
     ) throws(Kind.AddError) -> Bool {
@@ -59,7 +58,7 @@ extension GRunLoop {
         return true
     }
 
-    /// Makes an item join a mode, unless it is there already. Returns whether it has joined.
+    /// Makes an item join a mode. Returns false if the item was already there.
     @inline(__always) func joinLocked<Kind: ModeItem>(
         _ item: Kind, _ mode: ModeState, _ effects: inout DeferredEffects
     ) throws(Kind.AddError) -> Bool {
@@ -68,7 +67,7 @@ extension GRunLoop {
         return true
     }
 
-    /// Makes each item join its mode: all of them or, if one fails, none.
+    /// Makes each item join its mode. If one item fails, none of them joins.
     func joinAllLocked<Kind: ModeItem>(
         _ pairs: [(Kind, ModeState)], _ effects: inout DeferredEffects
     ) throws(Kind.AddError) {
@@ -85,7 +84,7 @@ extension GRunLoop {
     }
 
     /// Removes an item from all modes and from the common items. The caller must hold the item until the lock is
-    /// released, because its deinit is user code.
+    /// released.
     func removeEverywhereLocked(_ item: some ModeItem) {
         var effects = DeferredEffects()
         while let mode = item.firstMode { mode._withUnsafeGuaranteedRef { item.leave($0, &effects) } }
@@ -93,7 +92,7 @@ extension GRunLoop {
         unbindIfUnusedLocked(item)
     }
 
-    /// Removes an item from the common items. Returns whether it was one.
+    /// Returns whether the item was a common item.
     private func removeFromCommonLocked(_ item: some ModeItem) -> Bool {
         guard item.isCommonItem else { return false }
         item.isCommonItem = false
@@ -107,7 +106,6 @@ extension GRunLoop {
 }
 
 extension ModeItem {
-    /// Carries out an operation on an item that is in one loop at a time.
     @inline(__always) func carryOut(
         _ operation: GRunLoop.MembershipOperation, _ loop: GRunLoop, _ mode: GRunLoop.Mode
     ) throws(AddError) -> Bool {
@@ -121,7 +119,7 @@ extension ModeItem {
 }
 
 extension Lock {
-    /// The loop whose lock this is. It does not change as long as the lock guards an item.
+    /// The loop that has this lock. The loop does not change while the lock guards an item.
     var loop: Unmanaged<GRunLoop>? { owner.map { .fromOpaque($0) } }
 }
 

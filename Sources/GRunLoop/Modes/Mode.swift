@@ -2,17 +2,17 @@
 // The names of modes.
 
 extension GRunLoop {
-    /// The name of a mode, which is a set of items and contexts that are served together.
+    /// The name of a mode. A mode is a set of items and contexts that a run serves together.
     ///
-    /// Any name makes a mode, except an empty one: that is an error of the program, and ends the process. Names are
-    /// compared by content. The corresponding Core Foundation type is `CFRunLoopMode`, Foundation's is `RunLoop.Mode`.
+    /// Every name is allowed except an empty one, which ends the process with a message. Names are compared by content.
+    /// The corresponding Core Foundation type is `CFRunLoopMode`, Foundation's is `RunLoop.Mode`.
     public struct Mode: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral, CustomStringConvertible {
         /// The name, which is never empty.
         public let rawValue: String
         private let kind: Kind
 
-        /// Marks the default and the common modes. Nearly every call names one of these, so they are recognised without
-        /// comparing strings.
+        /// Nearly every call names the default mode or the common modes, so these are recognised without comparing
+        /// strings.
         private enum Kind {
             case `default`, common, other
 
@@ -26,7 +26,7 @@ extension GRunLoop {
 
         /// Makes a mode of that name. An empty name ends the process, with a message.
         public init(_ name: String) {
-            if name.isEmpty { Log.fatal("Mode", "the name of a mode is empty; give it a name, or use .default") }
+            if name.isEmpty { Log.fatal("Mode", "the name of a mode is empty; pass a name, or use .default") }
             rawValue = name
             kind = Kind(name)
         }
@@ -60,18 +60,19 @@ extension GRunLoop {
         /// The name.
         public var description: String { rawValue }
 
-        // These are computed properties, because each access to a stored one first checks whether it is initialised.
+        // These are computed properties, because each access to a stored static property first checks whether it is
+        // initialised.
 
-        /// The mode in which a program spends its idle time. It is one of the common modes from the beginning.
-        /// `kCFRunLoopDefaultMode`.
+        /// The mode in which a program normally runs its loop. It is always one of the common modes. Core Foundation's
+        /// constant is `kCFRunLoopDefaultMode`.
         public static var `default`: Mode { Mode(defaultName, .default) }
 
-        /// The name of all common modes together. Items that are added to it are served in each common mode. It is not
-        /// a mode of its own, and cannot be run. `kCFRunLoopCommonModes`.
+        /// The name of all common modes together. An item that is added to it joins each common mode. It is not a mode
+        /// of its own, and cannot be run. Core Foundation's constant is `kCFRunLoopCommonModes`.
         public static var common: Mode { Mode(commonName, .common) }
 
         /// The mode for tracking a drag or a scroll, while items of the default mode wait. It becomes a common mode
-        /// only by ``GRunLoop/addCommonMode(_:)`` or ``GRunLoop/push(ambientMode:)``. AppKit's
+        /// only by ``GRunLoop/addCommonMode(_:)`` or ``GRunLoop/push(ambientMode:)``. AppKit's constant is
         /// `NSEventTrackingRunLoopMode`.
         public static var tracking: Mode { Mode("GRunLoopTrackingMode", .other) }
     }

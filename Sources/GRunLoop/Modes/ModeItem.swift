@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers, observers, descriptor sources, idle queues and ports: each is in one loop at a time, and in any number of its
-// modes.
+// The protocol of the items that are in one loop at a time.
 
-/// An object that a mailbox invalidates when nothing is awaited any more.
+/// An object that a ``Mailbox`` invalidates when the mailbox is closed.
 package protocol Invalidatable: AnyObject, Sendable {
-    /// Ends the object, permanently. Any thread.
+    /// Ends the object permanently. Any thread may call it.
     func invalidate()
 }
 
-/// An item that is in one loop at a time. Guarded by its guardian.
+/// An item that is in one loop at a time, and in any number of this loop's modes. Guarded by its ``Guardian``.
 ///
-/// Two kinds of items do not conform. A version-0 source can be in several loops, under a lock of its own, and it
-/// calls its program for each mode. A context belongs to GLib, and has neither a guardian nor an end.
+/// Version-0 sources and contexts do not conform. A version-0 source can be in several loops, so it has a lock of its
+/// own. A context belongs to GLib, has no guardian and cannot be invalidated.
 protocol ModeItem: GRunLoop.Item, Invalidatable {
     /// The kind's name in log messages.
     static var kind: StaticString { get }
-    /// The item, as it is stored among the common items.
     var asCommonItem: CommonItem { get }
     var guardian: Guardian { get }
     var isValidLocked: Bool { get set }
-    /// Whether the item was added to ``GRunLoop/Mode/common``, and not only to single modes that are common.
+    /// Whether the item was added to ``GRunLoop/Mode/common``, and not only to individual common modes.
     var isCommonItem: Bool { get set }
-    /// Where the actor lives that the item's closure belongs to; nil if it belongs to none.
+    /// The home of the actor that owns the item's closure; nil if no actor owns the closure.
     var homeLocked: Home? { get }
     /// One of the modes that the item is in; nil if it is in none.
     var firstMode: Unmanaged<ModeState>? { get }

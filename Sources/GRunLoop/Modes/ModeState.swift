@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of one mode of one loop: its items and its contexts.
+// The items and contexts of one mode of a loop.
 
 import CGRun
 import Synchronization
@@ -9,7 +9,7 @@ package final class ModeState {
     private static let made = Atomic<UInt64>(0)
 
     package let name: GRunLoop.Mode
-    /// A number from 1 on, which no other mode of the process ever has.
+    /// A positive number that no other mode of the process ever has.
     let number = made.add(1, ordering: .relaxed).newValue
     /// Whether the mode is one of the loop's common modes. The loop changes this together with its `commonModes`.
     var isCommon: Bool
@@ -20,22 +20,21 @@ package final class ModeState {
 
     /// Version-1 sources.
     let descriptors: DescriptorSet
-    /// The watch of the descriptor that was serviced last; 0 if there is none. Service goes on with the ready
-    /// descriptor after it. It is not the descriptor's number, because a file that gets the number later has not had
-    /// its turn.
+    /// The descriptor that was serviced last, as the data of its epoll event: number and generation. 0 if there is
+    /// none. The next batch of events begins after it. The number alone is not enough, because another file may have
+    /// got the number since.
     var lastWatch: UInt64 = 0
 
     /// The timers and delayed performs, ordered by deadline. A timer of the mode is either here or in `firing`.
     @exclusivity(unchecked) var heap = TimerHeap(greatestOrder: perturbs(CGRUN_SITE_COUNTER) ? 3 : .max)
-    /// The timers of the mode whose closures are being called. A closure can move its timer to another loop, so the
-    /// calling thread may be that of another loop. At the end of the loop, the loop finds these timers here.
+    /// The timers of the mode whose closures are being called, so that the loop finds them when it ends. The calling
+    /// thread may be another loop's, because a closure can move its timer to this loop.
     @exclusivity(unchecked) var firing: [Unmanaged<GRunLoop.Timer>] = []
-    /// How many timers and delayed performs are in the mode, including those that are firing. The mode retains each
-    /// timer.
+    /// How many timers and delayed performs are in the mode, including firing ones. The mode retains each timer.
     var timerCount = 0
 
     @exclusivity(unchecked) var observers = ObserverList()
-    /// The activities that any observer of the mode watches. While there is idle work, beforeWaiting is one of them.
+    /// The activities that the mode's observers watch. Includes beforeWaiting while there is idle work.
     var observed: GRunLoop.Activity = []
     /// Whether stage 7 or 9 has to notify an observer or call idle work.
     var areWaitsObserved: Bool { !observed.isDisjoint(with: [.beforeWaiting, .afterWaiting]) }
@@ -45,17 +44,16 @@ package final class ModeState {
 
     let blocks = BlockQueue()
 
-    /// The contexts that the program added.
     @exclusivity(unchecked) var addedContexts: [ServedContext] = []
     /// The context of a mode that is not common, made when the mode first runs.
     var ownContext: ServedContext?
     /// Counts changes of the mode's contexts, so that a run knows when to acquire them again.
     var contextsVersion = 0 {
-        // Releasing the old value calls no user code: the code that removes a context holds it until the lock is
+        // Releasing the list here calls no user code, because code that removes a context holds it until the lock is
         // released.
         didSet { contexts = nil }
     }
-    /// All contexts of the mode; nil until they are asked for after a change.
+    /// All contexts of the mode, as a cache; nil after a change.
     var contexts: [ServedContext]?
 
     init(name: GRunLoop.Mode, isCommon: Bool, descriptors: DescriptorSet = DescriptorSet()) {
@@ -68,8 +66,8 @@ package final class ModeState {
         blocks.deallocate()
     }
 
-    /// Whether the mode holds anything that keeps it from being finished. Blocks, idle work and the main queue are not
-    /// counted.
+    /// Whether the mode holds an item or a context that keeps a run of the mode from being `finished`. Blocks, idle
+    /// work and the main queue are not counted.
     var hasItems: Bool {
         timerCount > 0 || !ports.isEmpty || !sources.isEmpty || !descriptors.isEmpty || !addedContexts.isEmpty
     }

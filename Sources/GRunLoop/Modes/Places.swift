@@ -3,11 +3,12 @@
 
 /// An item's data for one mode.
 protocol Place {
-    /// The mode. It is not retained, because it lives as long as its loop.
+    /// Not retained, because the mode lives as long as its loop.
     var modeOfPlace: Unmanaged<ModeState> { get }
 }
 
-/// The places of an item. Nearly all items are in one mode. Guarded as the item is.
+/// The places of an item. Nearly all items are in one mode, so one place needs no allocation. Guarded by the lock that
+/// guards the item.
 struct Places<Content: Place> {
     private var only: Content?
     private var others: OtherPlaces<Content>?
@@ -30,7 +31,6 @@ struct Places<Content: Place> {
         others?.forEach(body)
     }
 
-    /// Adds a place, for a mode that the item is not in yet.
     mutating func add(_ place: Content) {
         invariant(
             !contains(place.modeOfPlace.takeUnretainedValue()), "an item joins a mode that it is not in")
@@ -43,7 +43,7 @@ struct Places<Content: Place> {
         }
     }
 
-    /// Removes the item's place in a mode, and returns it; nil if the item is not there.
+    /// Removes and returns the item's place in a mode; nil if there is none.
     @discardableResult mutating func remove(_ mode: ModeState) -> Content? {
         guard first === mode else {
             let removed = others?.remove(mode)
@@ -58,7 +58,7 @@ struct Places<Content: Place> {
     }
 }
 
-/// The places of an item in the modes but the first.
+/// The places of an item in all its modes except one.
 final class OtherPlaces<Content: Place> {
     @exclusivity(unchecked) private var places: [Content]
     /// The index of the place for each mode; nil while the places are so few that a search is quicker.
@@ -69,7 +69,7 @@ final class OtherPlaces<Content: Place> {
 
     var isEmpty: Bool { places.isEmpty }
 
-    /// The item's place in a mode; nil if the item is not there. It can be set only for a mode that the item is in.
+    /// The item's place in a mode; nil if the item is not there. Only an existing place can be replaced.
     subscript(_ mode: ModeState) -> Content? {
         get { index(of: mode).map { places[$0] } }
         set {
@@ -103,7 +103,7 @@ final class OtherPlaces<Content: Place> {
         return places[index]
     }
 
-    /// Removes the place that costs least to remove, and returns it.
+    /// Removes and returns any one place, without a search.
     func removeNext() -> Content? {
         guard indexes != nil else { return places.isEmpty ? nil : places.removeFirst() }
         guard let last = places.popLast() else { return nil }

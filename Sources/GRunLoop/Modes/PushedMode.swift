@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pushed mode: the mode in which a host serves the loop until the mode is popped.
+// The token of a pushed ambient mode.
 
 import Synchronization
 
@@ -8,7 +8,7 @@ extension GRunLoop {
     public final class PushedMode: Sendable {
         /// The mode that was pushed. Threads: any.
         public let mode: Mode
-        /// The number that stands for this object in the C interface; not 0.
+        /// The number of this object in the C interface; not 0.
         let id: UInt32
         private let loop: GRunLoop
 
@@ -20,8 +20,8 @@ extension GRunLoop {
             id = Self.lastID.add(1, ordering: .relaxed).newValue
         }
 
-        /// Pops the mode. Modes can be popped in any order. The ambient mode is then the last of the modes that are
-        /// still pushed, or the default mode if there is none.
+        /// Pops the mode. Modes can be popped in any order. The ambient mode is then the last mode that is still
+        /// pushed, or the default mode if none is pushed.
         ///
         /// A second call is logged and does nothing.
         ///

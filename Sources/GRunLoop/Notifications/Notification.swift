@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The notifications of a notification queue, when they are posted, and which of them count as the same.
+// Notifications, their posting styles, and how they are coalesced.
 
 extension GRunLoop {
-    /// A named event, with the object that it concerns and further data, for a ``NotificationQueue``.
+    /// A named event for a ``NotificationQueue``, with the object that it concerns and a payload.
     ///
     /// ```swift
     /// enum Change { case layout, selection }
@@ -13,8 +13,8 @@ extension GRunLoop {
     public struct Notification<Name: Hashable & Sendable, Payload: Sendable>: Sendable {
         /// The name of the event: a case of an enumeration of the program, a string, or any other hashable value.
         public let name: Name
-        /// The object that the notification concerns. The notification retains it. Two senders are the same if they are
-        /// one object. Nil means no sender; two notifications without a sender have the same sender.
+        /// The object that the event concerns; nil if there is none. The notification retains it. Senders are the same
+        /// if they are one object, or if both are nil.
         public let sender: (any AnyObject & Sendable)?
         /// Further data about the event. Payloads are not compared.
         public let payload: Payload
@@ -22,7 +22,7 @@ extension GRunLoop {
         /// The address of the sender; 0 if there is no sender.
         let senderAddress: UInt
 
-        /// Creates a notification, to be enqueued in a ``NotificationQueue``.
+        /// Creates a notification for a ``NotificationQueue``.
         ///
         /// Threads: any. The corresponding Foundation method is `Notification.init(name:object:userInfo:)`.
         public init(name: Name, sender: (any AnyObject & Sendable)? = nil, payload: Payload) {
@@ -39,7 +39,7 @@ extension GRunLoop {
             self.init(name: name, sender: sender, payload: ())
         }
 
-        /// Creates a notification that has the address of a sender, and does not retain the sender.
+        /// Creates a notification that has only the address of its sender, and does not retain the sender.
         init(name: Name, senderAddress: UInt, payload: Payload) {
             self.name = name
             sender = nil
@@ -64,7 +64,7 @@ extension GRunLoop {
     ///
     /// The corresponding Foundation type is `NotificationQueue.NotificationCoalescing`.
     public struct Coalescing: OptionSet, Hashable, Sendable {
-        /// The options as bits, which are Foundation's.
+        /// The options as bits, which are the same as Foundation's.
         public let rawValue: UInt
 
         /// Creates the options from their bits. Unknown bits are kept, and have no effect.
@@ -74,7 +74,7 @@ extension GRunLoop {
 
         /// Notifications with the same name. `NSNotificationCoalescingOnName`.
         public static let onName = Coalescing(rawValue: 1 << 0)
-        /// Notifications with the same sender, or all without a sender. `NSNotificationCoalescingOnSender`.
+        /// Notifications with the same sender. Without a sender, all are the same. `NSNotificationCoalescingOnSender`.
         public static let onSender = Coalescing(rawValue: 1 << 1)
     }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A notification queue: the waiting notifications, the observers, and posting, with no user code under the lock.
+// The implementation of notification queues.
 //
-// Comparing or hashing a name runs the program's code. So a name is hashed before the lock is taken. Notifications that
-// may be the same are found by the hash, and compared without the lock. If further notifications have come meanwhile,
-// they are compared as well. This repeats until the lock is held and no new notification has come.
+// No user code runs under the lock. Comparing or hashing a name is user code, so a name is hashed before the lock is
+// taken. The hash finds notifications that may be the same. They are compared without the lock. If new notifications
+// have come meanwhile, they are compared as well, until there are no new ones.
 
 import CGRun
 
-/// The state of a notification queue. The program's ``GRunLoop/NotificationQueue`` holds it, and so does each turn that
-/// waits in a mode.
+/// The state of a notification queue: the waiting notifications and the observers. The ``GRunLoop/NotificationQueue``
+/// retains it, and so does each turn that waits in a mode.
 final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unchecked Sendable {
     typealias Notification = GRunLoop.Notification<Name, Payload>
 
@@ -44,7 +44,7 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         let isAccepted = !isEnded
         if isAccepted { waiting[lines.add(key, style, names, of: self)] = notification }
         unlock(andCarryOut: lines.takeChanges())
-        // Released after the lock, because the deinits of names, senders and payloads are user code.
+        // Released after unlocking, because the deinits of names, senders and payloads are user code.
         withExtendedLifetime(taken) {}
         return isAccepted && !loop.isDead
     }
@@ -58,15 +58,15 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         return withExtendedLifetime(taken) { taken.same.count }
     }
 
-    /// The notifications that were taken out of the queue, and those that were only compared. Both are released after
-    /// the lock.
+    /// The notifications that were taken out of the queue, and those that were compared. All are released after
+    /// unlocking.
     private struct Taken {
         var same: [Notification] = []
         var seen: [Notification] = []
     }
 
-    /// Takes the notifications that are the same out of the queue. The lock is held before and after, but not in
-    /// between.
+    /// Takes all notifications that are the same out of the queue. The lock is held before and after, but not while
+    /// names are compared.
     private func takeSameLocked(
         _ notification: Notification, _ key: NotificationKey, _ coalescing: GRunLoop.Coalescing
     ) -> Taken {
@@ -77,7 +77,7 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
             let found = lines.alike(key, coalescing, after: last)
             guard !found.isEmpty else { break }
             last = lines.last
-            // Only the address decides whether senders are the same, so there is nothing to compare.
+            // Senders with the same address are the same, so there is nothing to compare.
             guard coalescing.contains(.onName) else {
                 same = found
                 break
@@ -85,8 +85,8 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
             let candidates = found.compactMap { number in waiting[number].map { (number, $0) } }
             lock.unlock()
             for (number, candidate) in candidates where candidate.name == notification.name { same.append(number) }
-            // Not `\.1`: the runtime makes the key path of a generic type again at each use, which takes 25,000
-            // instructions.
+            // Not `\.1`, because the runtime makes the key path of a generic type again at each use (25,000
+            // instructions).
             taken.seen += candidates.map { $0.1 }
             lock.lock()
         }
@@ -102,10 +102,10 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
 
     private func unlock(andCarryOut changes: NotificationLines.Changes) {
         lock.unlock()
-        // New turns begin before others end. Otherwise the mode could be finished in between.
+        // New turns begin before old turns end. Otherwise the mode could be finished in between.
         for turn in changes.begun { turn.begin(on: loop) }
         for turn in changes.ended { turn.end() }
-        // The loop's thread may have ended before it had the new turns. Then no turn reports the end to this queue.
+        // If the loop's thread ended before it had the new turns, no turn reports the end to this queue.
         if loop.isDead { end() }
     }
 
@@ -121,9 +121,8 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         return lock.withLock { observers.add(content, nameHash: hash, sender: senderAddress) }
     }
 
-    /// Removes an observer. Returns false if it was removed before.
     func removeObserver(_ number: UInt64) -> Bool {
-        // The observer's content is released after unlocking, because its deinit is the program's code.
+        // The observer's content is released after unlocking, because its deinit may be user code.
         let removed = lock.withLock { observers.remove(number) }
         return removed != nil
     }
@@ -136,7 +135,7 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         guard loop.isCurrent else {
             Log.misuse(
                 "NotificationQueue.enqueue",
-                "ignored: what is posted now is posted on the loop's own thread, and this is another one; use .asap")
+                "ignored: the style .now works only on the loop's own thread; use .asap on other threads")
             return false
         }
         _ = dequeue(notification, coalescing)
@@ -145,7 +144,7 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         return true
     }
 
-    /// The modes whose notifications are posted by a run in `mode`.
+    /// The modes whose notifications a run in `mode` posts.
     private func modesServed(in mode: GRunLoop.Mode) -> Set<GRunLoop.Mode> {
         loop.lock.withLock { loop.commonModes.contains(mode) } ? [mode, .common] : [mode]
     }
@@ -154,7 +153,7 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         let hash = notification.name.hashValue
         let found = lock.withLock { observers.candidates(nameHash: hash, sender: notification.senderAddress) }
         for observer in found {
-            // Each observer is checked when its turn comes, because it may be cancelled by then.
+            // Each observer is checked right before its call, because an earlier observer may have cancelled it.
             guard let content = lock.withLock({ observer.content }) else { continue }
             // Another name may have the same hash.
             guard content.name.map({ $0 == notification.name }) ?? true else { continue }
@@ -172,13 +171,12 @@ extension NotificationCore: NotificationServer {
         guard let last = lock.withLock({ lines.begin(turn, modes) ? lines.last : nil }) else { return }
         while let notification = takeNext(turn.line.style, modes, upTo: last) {
             post(notification)
-            // Idle notifications are posted one in each pass.
+            // Each pass posts one idle notification.
             if turn.line.style == .whenIdle { return }
-            // At the end of a run, all are posted, because the run has no other pass.
+            // At the end of a run, all are posted, because no other pass follows.
             if activity != .exit, loop.time - start >= slice { break }
         }
-        // The next pass handles what the observers have changed. With no notification left, it may find the mode
-        // finished.
+        // Another pass handles the changes of the observers. If no notification is left, it may find the mode finished.
         loop.wakeUp()
     }
 
@@ -187,8 +185,7 @@ extension NotificationCore: NotificationServer {
     ) -> Notification? {
         lock.lock()
         let notification = lines.first(style, modes, upTo: last).flatMap(takeLocked)
-        // The notifications that are left get another turn: in a run that is nested in an observer, or in the next
-        // pass.
+        // The remaining notifications get a new turn now, so that a run that is nested in an observer also finds it.
         for mode in modes { lines.ensureTurn(of: NotificationTurn.Line(mode: mode, style: style), of: self) }
         unlock(andCarryOut: lines.takeChanges())
         return notification

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of a queue's waiting notifications, in the order in which these came, for each mode and style. It also
-// finds notifications that may be the same as another one.
+// The numbers of a queue's waiting notifications, in order, for each mode and style. Finds notifications that may be
+// the same.
 //
-// Only the hashes of names are known here. So no user code runs, and the queue's lock may be held.
+// This code knows only the hashes of names. So it runs no user code, and is called with the queue's lock held.
 
-/// The values by which a notification is found. `hash` is the hash of its name.
+/// Finds notifications by the hash of their name and by their sender.
 struct NotificationKey: Hashable {
     let hash: Int
     /// The address of the sender; 0 if there is none.
@@ -16,7 +16,7 @@ struct NotificationKey: Hashable {
 struct NotificationLines {
     typealias Line = NotificationTurn.Line
 
-    /// The turns to begin and to end after the lock is released.
+    /// The turns to begin and to end after unlocking.
     struct Changes {
         var begun: [NotificationTurn] = []
         var ended: [NotificationTurn] = []
@@ -28,8 +28,8 @@ struct NotificationLines {
         let modes: [GRunLoop.Mode]
     }
 
-    /// The key by which notifications that may be the same are looked up. If name and sender must match, notifications
-    /// of the same name and another sender are not visited.
+    /// The key by which notifications that may be the same are found. `both` skips notifications with the same name and
+    /// another sender.
     private enum CoalescingKey: Hashable {
         case name(Int)
         case sender(UInt)
@@ -39,7 +39,7 @@ struct NotificationLines {
             [.name(key.hash), .sender(key.sender), .both(key)]
         }
 
-        /// Nil if `coalescing` is empty: then nothing is the same.
+        /// Nil if `coalescing` is empty, because then no notifications are the same.
         init?(_ key: NotificationKey, _ coalescing: GRunLoop.Coalescing) {
             switch (coalescing.contains(.onName), coalescing.contains(.onSender)) {
             case (true, true): self = .both(key)
@@ -52,13 +52,12 @@ struct NotificationLines {
 
     /// The notifications of one style that wait for one mode.
     private struct Waiting {
-        /// In ascending order, from index `next` on. Numbers of notifications that were taken already may still be
-        /// there.
+        /// In ascending order, valid from index `next` on. Some belong to notifications that were taken already.
         var numbers: [UInt64] = []
         var next = 0
         /// How many of the notifications still wait.
         var count = 0
-        /// The turn that will post the notifications; nil while none waits.
+        /// The turn that will post the notifications, if there is one.
         var turn: NotificationTurn?
     }
 
@@ -67,7 +66,7 @@ struct NotificationLines {
     private var entries: [UInt64: Entry] = [:]
     private var alikes: [CoalescingKey: Set<UInt64>] = [:]
     private var lines: [Line: Waiting] = [:]
-    /// Lines whose last notification was taken. Others may have come since.
+    /// Lines whose last notification was taken. New notifications may have come since.
     private var emptied: Set<Line> = []
     private var lastTurn: UInt64
     private var changes = Changes()
@@ -91,7 +90,6 @@ struct NotificationLines {
         return changes
     }
 
-    /// Adds a notification. Returns its number.
     mutating func add(
         _ key: NotificationKey, _ style: GRunLoop.PostingStyle, _ names: [GRunLoop.Mode],
         of server: some NotificationServer
@@ -128,8 +126,8 @@ struct NotificationLines {
             emptied.insert(line)
             (waiting.numbers, waiting.next) = ([], 0)
         }
-        // Drops the numbers of taken notifications. Otherwise the line would grow forever if notifications for a mode
-        // that never runs are enqueued and coalesced again and again.
+        // Drops the numbers of taken notifications. Otherwise the line of a mode that never runs would grow forever if
+        // its notifications are coalesced again and again.
         if waiting.numbers.count - waiting.next > 2 * waiting.count + 16 || waiting.next > waiting.numbers.count / 2 {
             waiting.numbers = waiting.numbers[waiting.next...].filter { entries[$0] != nil }
             waiting.next = 0
@@ -138,17 +136,16 @@ struct NotificationLines {
         checkInvariants(of: line)
     }
 
-    /// In debug builds: the waiting notifications of a line are counted, and in order.
     @inline(__always) private func checkInvariants(of line: Line) {
         #if DEBUG
             guard let waiting = lines[line], waiting.numbers.count <= Invariant.few else { return }
             let numbers = waiting.numbers[waiting.next...]
-            invariant(numbers.count { entries[$0] != nil } == waiting.count, "those that wait in a line are counted")
+            invariant(numbers.count { entries[$0] != nil } == waiting.count, "the count of waiting entries is right")
             invariant(zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 }, "a line is in order")
         #endif
     }
 
-    /// Returns the notifications with a number above `first` that may be the same: by hash, by sender or by both.
+    /// Returns the notifications with a number above `first` that may be the same by name, by sender or by both.
     func alike(_ key: NotificationKey, _ coalescing: GRunLoop.Coalescing, after first: UInt64) -> [UInt64] {
         guard let likeness = CoalescingKey(key, coalescing), let found = alikes[likeness] else { return [] }
         return found.filter { $0 > first }
@@ -156,7 +153,8 @@ struct NotificationLines {
 
     // MARK: Turns
 
-    /// Begins a turn, which posts the notifications of all `modes`. Returns false if the turn has been ended already.
+    /// Begins a turn, which posts the notifications of all `modes`, and ends the turns of these modes. Returns false if
+    /// the turn was ended before.
     mutating func begin(_ id: NotificationTurn.ID, _ modes: Set<GRunLoop.Mode>) -> Bool {
         guard lines[id.line]?.turn?.id.number == id.number else { return false }
         for mode in modes.union([id.line.mode]) {
@@ -165,8 +163,7 @@ struct NotificationLines {
         return true
     }
 
-    /// Returns the number of the oldest notification that waits for one of `modes`. Returns nil if there is none up to
-    /// `last`.
+    /// Returns the number of the oldest notification that waits for one of `modes`; nil if none up to `last` waits.
     mutating func first(_ style: GRunLoop.PostingStyle, _ modes: Set<GRunLoop.Mode>, upTo last: UInt64) -> UInt64? {
         let first = modes.compactMap { firstNumber(of: Line(mode: $0, style: style)) }.min()
         return first.flatMap { $0 <= last ? $0 : nil }
@@ -183,7 +180,7 @@ struct NotificationLines {
         return nil
     }
 
-    /// Makes sure that the waiting notifications of a line have a turn, and that the turn begins.
+    /// Makes sure that the waiting notifications of a line have a turn, and that this turn begins.
     mutating func ensureTurn(of line: Line, of server: some NotificationServer) {
         guard let waiting = lines[line], waiting.count > 0 else { return }
         if let turn = waiting.turn {

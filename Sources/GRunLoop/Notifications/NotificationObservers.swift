@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The observers of a notification queue, found by name and sender, so that posting does not visit the other observers.
+// The observers of a notification queue.
 
-/// The observers of a queue. Guarded by the queue's lock. Names are found by their hashes. The caller compares the
-/// names themselves, because that runs the program's code.
+/// The observers of a queue, found by name and sender, so that posting visits no others. Guarded by the queue's lock.
+/// Names are found by their hashes. The caller compares the names, because that runs user code.
 struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
     typealias Notification = GRunLoop.Notification<Name, Payload>
 
@@ -15,7 +15,7 @@ struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
 
     final class Observer {
         let number: UInt64
-        /// Nil once the observer is cancelled. It is released without the lock.
+        /// Nil once the observer is cancelled. The content is released without the lock.
         var content: Content?
 
         init(_ number: UInt64, _ content: Content) {
@@ -38,7 +38,6 @@ struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
         var observers: [Observer] = []
         var cancelled = 0
 
-        /// The index of the observer with that number.
         func index(of number: UInt64) -> Int {
             var range = 0..<observers.count
             while range.count > 1 {
@@ -62,13 +61,11 @@ struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
         return last
     }
 
-    /// Removes an observer. Returns its content, or nil if it was removed before.
     mutating func remove(_ number: UInt64) -> Content? {
         guard let key = keys.removeValue(forKey: number), var line = lines.removeValue(forKey: key) else { return nil }
         let content = line.observers[line.index(of: number)].content.take()
         line.cancelled += 1
-        // Cancelled observers are dropped many at a time. Dropping each one separately would take n² steps for n
-        // observers.
+        // Cancelled observers are dropped in batches, because dropping each one separately would take quadratic time.
         if line.cancelled * 2 > line.observers.count {
             line.observers.removeAll { $0.content == nil }
             line.cancelled = 0
@@ -83,7 +80,7 @@ struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
         var isMerged = false
         func take(_ key: Key) {
             guard let line = lines[key] else { return }
-            // In the usual case there is one array, which is not copied.
+            // Usually only one line matches, and its array is not copied.
             if found.isEmpty { return found = line.observers }
             found += line.observers
             isMerged = true

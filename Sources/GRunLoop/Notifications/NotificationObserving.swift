@@ -2,15 +2,16 @@
 // Observing the notifications of a queue.
 
 extension GRunLoop.NotificationQueue {
-    /// Calls a closure with each notification of a given name and sender when it is posted, on the loop's thread.
+    /// Calls a closure on the loop's thread with each posted notification of a given name and sender.
     ///
     /// An observer that is added while a notification is being posted is called from the next notification on.
     ///
     /// - Parameters:
     ///   - name: the name of the notifications. Nil means every name.
-    ///   - sender: their sender, which is retained as long as the closure. Nil means every sender, and notifications
-    ///     without a sender.
-    ///   - body: called with the notification. It may enqueue, dequeue, cancel, and run the loop.
+    ///   - sender: the sender of the notifications, which is retained as long as the closure. Nil means any sender or
+    ///     none.
+    ///   - body: called with the notification. It may enqueue and dequeue notifications, cancel observations, and run
+    ///     the loop.
     /// - Returns: a token that keeps the closure. Releasing the token cancels the observation.
     ///
     /// Threads: any. The corresponding Foundation method is
@@ -21,14 +22,15 @@ extension GRunLoop.NotificationQueue {
     ) -> GRunLoop.Observation {
         guard !Fork.refuses("NotificationQueue.observe") else { return GRunLoop.Observation {} }
         let number = core.addObserver(name, sender, address(of: sender), body)
-        // Weak, because an observation does not keep the queue. The closure is released with the queue.
+        // Weak, because an observation does not keep the queue alive. If the queue is released, so is the closure.
         return GRunLoop.Observation { [weak core] in _ = core?.removeObserver(number) }
     }
 
-    /// Calls a closure that belongs to the caller's actor. The actor must live on the queue's loop, or that loop must
-    /// be a loop of virtual time on the actor's thread. Otherwise the process ends with a message. The closure is
-    /// called and released on the actor, and need not be `@Sendable`. The observation holds the actor until it is
-    /// cancelled.
+    /// Calls a closure of the caller's actor with each posted notification of a given name and sender.
+    ///
+    /// The closure need not be `@Sendable`, and is called and released on the actor. The actor must live on the queue's
+    /// loop, or that loop must be a loop of virtual time on the actor's thread. Otherwise the process ends with a
+    /// message. The observation retains the actor until it is cancelled.
     ///
     /// Threads: the actor's. Otherwise it works like ``observe(_:sender:_:)``.
     public func observe(
@@ -40,9 +42,11 @@ extension GRunLoop.NotificationQueue {
         return observe(name, sender, posted, Confined(.block { posted.take(body) }, of: isolation))
     }
 
-    /// Calls a closure that belongs to the main actor. Write the closure as `{ @MainActor notification in ... }`. The
-    /// process ends with a message if the queue's loop is neither the main loop nor a loop of virtual time on the main
-    /// actor.
+    /// Calls a closure of the main actor with each posted notification of a given name and sender. Write the closure as
+    /// `{ @MainActor notification in ... }`.
+    ///
+    /// The queue's loop must be the main loop, or a loop of virtual time on the main actor. Otherwise the process ends
+    /// with a message.
     ///
     /// Threads: any. Otherwise it works like ``observe(_:sender:_:)``.
     public func observe(
@@ -64,8 +68,8 @@ extension GRunLoop.NotificationQueue {
         }
     }
 
-    /// Passes the notification to a closure of an actor. Used on the loop's thread only, from the call until the
-    /// closure's first line.
+    /// Passes the notification to a closure of an actor, because the closure of a ``Confined`` block has no parameter.
+    /// Used on the loop's thread only.
     private final class Posted: @unchecked Sendable {
         var notification: GRunLoop.Notification<Name, Payload>?
 
@@ -76,7 +80,7 @@ extension GRunLoop.NotificationQueue {
 }
 
 extension GRunLoop {
-    /// Keeps an observer of a ``NotificationQueue``: releasing this object cancels the observation.
+    /// Keeps an observer of a ``NotificationQueue`` until this object is released.
     ///
     /// Threads: any. The corresponding Foundation type is the `NSObjectProtocol` that
     /// `NotificationCenter.addObserver(forName:object:queue:using:)` returns.
@@ -87,9 +91,10 @@ extension GRunLoop {
 
         deinit { cancel() }
 
-        /// Cancels the observation and releases its closure. The closure is not called any more, not even for a
-        /// notification that is being posted and has not come to it yet. If this is called on another thread than the
-        /// loop's, the closure may be called once more meanwhile. A second call does nothing.
+        /// Cancels the observation and releases its closure. A second call does nothing.
+        ///
+        /// The closure is not called any more, even if a notification is just being posted. If the calling thread is
+        /// not the loop's thread, the closure may be called once more meanwhile.
         ///
         /// Threads: any. The corresponding Foundation method is `NotificationCenter.removeObserver(_:)`.
         public func cancel() {

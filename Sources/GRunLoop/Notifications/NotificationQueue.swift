@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notification queues, which post notifications later, and equal ones only once. NotificationCore does the work.
+// Notification queues. `NotificationCore` does the work.
 
 extension GRunLoop {
-    /// Posts notifications when the loop has time for them. If several notifications are the same, it posts only
-    /// the last.
+    /// Posts notifications when the loop has time for them, and only the last of several that are the same.
     ///
-    /// For example, ten changes in one pass may ask for a new layout. Each change enqueues a notification, and the
+    /// For example, ten changes in one pass may require a new layout. Each change enqueues a notification, and the
     /// layout is done once:
     ///
     /// ```swift
@@ -19,20 +18,20 @@ extension GRunLoop {
     /// ```
     ///
     /// The queue calls its observers on the loop's thread, in the order in which they were added with
-    /// ``observe(_:sender:_:)``. Each queue has its own observers: there is no centre that all queues share.
+    /// ``observe(_:sender:_:)``. Each queue has its own observers; there is no shared centre.
     ///
-    /// Notifications with ``PostingStyle/asap`` are posted in the order in which they were enqueued, at
-    /// ``Activity/beforeWaiting`` or ``Activity/exit``. Observers of the loop with an ``Observer/order`` below `.max`
-    /// come before them. Another pass follows, in which the loop handles what the notifications have changed.
-    /// Notifications that are enqueued meanwhile wait for that pass. So do the remaining ones once
-    /// ``GRunLoop/timeSlice`` is used up, but not at ``Activity/exit``.
+    /// Notifications with ``PostingStyle/asap`` are posted at ``Activity/beforeWaiting`` or ``Activity/exit``, in the
+    /// order in which they were enqueued. Observers of the loop with an ``Observer/order`` below `.max` are called
+    /// before that. Another pass follows, in which the loop handles the changes that the notifications caused.
+    /// Notifications that are enqueued meanwhile wait for that pass. If ``GRunLoop/timeSlice`` is used up, the
+    /// remaining notifications also wait for it, except at ``Activity/exit``.
     ///
-    /// Notifications with ``PostingStyle/whenIdle`` are posted as the work of an ``IdleQueue``: one in each pass, after
-    /// everything else. So a notification that enqueues itself again keeps the loop awake, but does not starve other
-    /// work. If an observer runs the loop, the nested run goes on with the waiting notifications.
+    /// Notifications with ``PostingStyle/whenIdle`` are posted like the closures of an ``IdleQueue``: one in each pass,
+    /// after everything else. So an observer that enqueues its notification again keeps the loop awake, but does not
+    /// starve other work. If an observer runs the loop, the nested run posts the waiting notifications.
     ///
     /// A mode is not finished while notifications wait for it. Waiting notifications are kept even if the program
-    /// releases the queue. A queue without waiting notifications has nothing in the loop. When the loop's thread ends,
+    /// releases the queue. A queue without waiting notifications has no item in the loop. When the loop's thread ends,
     /// the waiting notifications are released.
     ///
     /// Threads: any, unless stated otherwise. The corresponding Foundation type is `NotificationQueue`.
@@ -50,21 +49,22 @@ extension GRunLoop {
         /// The loop on whose thread the queue posts. Threads: any.
         public var loop: GRunLoop { core.loop }
 
-        /// Enqueues a notification, or posts it now. First it removes notifications that are the same from the queue,
-        /// whatever their style and modes. So the last notification counts, and its place is behind the others.
+        /// Enqueues a notification, or posts it now. Before that, the queue drops waiting notifications that are the
+        /// same as the new one, whatever their style and modes. The new notification waits behind all others.
         ///
         /// - Parameters:
-        ///   - notification: the notification to post. It is kept until then.
-        ///   - style: when to post. ``PostingStyle/now`` is for the loop's own thread. On another thread it is a
-        ///     misuse: nothing is done, and a message is logged.
-        ///   - coalescing: which notifications are the same. With an empty set, none is.
+        ///   - notification: the notification to post. It is retained until then.
+        ///   - style: when to post. Use ``PostingStyle/now`` on the loop's own thread only. On another thread, the call
+        ///     does nothing and logs a message.
+        ///   - coalescing: which notifications are the same. If the set is empty, no notifications are.
         ///   - names: the modes in which the notification is posted; ``Mode/common`` means each of the common modes.
-        ///     With ``PostingStyle/now``, the notification is not posted if a run is under way in another mode. With an
-        ///     empty list, a notification for later waits until it is removed from the queue.
-        /// - Returns: true if the notification was posted, or waits. False if it was released: because the run's mode
-        ///   is another one, because the thread is another one, or because the loop's thread has ended.
+        ///     With ``PostingStyle/now``, the notification is not posted if the loop is running in another mode. If the
+        ///     list is empty, a notification for later waits until it is removed from the queue.
+        /// - Returns: true if the notification was posted, or waits. False if the loop runs in another mode, the call
+        ///   with ``PostingStyle/now`` is on another thread, or the loop's thread has ended. The notification is then
+        ///   released.
         ///
-        /// Threads: any; it wakes a sleeping loop. The corresponding Foundation method is
+        /// Threads: any; the call wakes a sleeping loop. The corresponding Foundation method is
         /// `enqueue(_:postingStyle:coalesceMask:forModes:)`.
         @discardableResult public func enqueue(
             _ notification: Notification<Name, Payload>, style: PostingStyle,
@@ -76,12 +76,12 @@ extension GRunLoop {
                 : core.enqueue(notification, style, coalescing, names)
         }
 
-        /// Removes the notifications that are the same as a given one from the queue, so that they are not posted. A
-        /// notification that is being posted is not affected.
+        /// Removes all notifications that are the same as a given one from the queue. A notification that is being
+        /// posted is not affected.
         ///
         /// - Parameters:
         ///   - notification: the notification to compare with. Its payload is ignored.
-        ///   - coalescing: which notifications are the same. With an empty set, none is.
+        ///   - coalescing: which notifications are the same. If the set is empty, no notifications are.
         /// - Returns: how many notifications were removed.
         ///
         /// Threads: any. The corresponding Foundation method is `dequeueNotifications(matching:coalesceMask:)`.

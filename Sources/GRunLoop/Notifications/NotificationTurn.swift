@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a notification queue is in a mode: only while notifications wait for the mode, and by one item that is called
-// once.
+// An item by which a notification queue posts in a mode. It is in the mode only while notifications wait for the mode,
+// and is called once.
 //
-// To go on, the queue makes another turn with another item. So a run that is nested in an observer finds the
-// notifications that are left. No lock is held while items are added and removed: an item that is added too late is
-// invalid already, and does nothing.
+// For the remaining notifications, the queue makes a new item, which a run that is nested in an observer also finds. No
+// lock is held while items are added and removed. An item that is added too late is invalid already, and does nothing.
 
 import Synchronization
 
-/// Posts the notifications of a turn. Called without a lock held.
+/// The queue that a turn posts for. Its methods are called without a lock held.
 protocol NotificationServer: AnyObject, Sendable {
-    /// Called on the loop's thread when the turn comes: posts.
+    /// Posts the notifications of a turn, on the loop's thread.
     func serve(_ turn: NotificationTurn.ID, at activity: GRunLoop.Activity)
     /// Called when the loop's thread has ended, or is ending.
     func end()
 }
 
-/// A turn of a notification queue in a mode, which posts once.
+/// An item of a notification queue in a mode, which posts once.
 final class NotificationTurn: Sendable {
     /// The notifications of one style that wait for one mode.
     struct Line: Hashable {
@@ -32,8 +31,8 @@ final class NotificationTurn: Sendable {
     let id: ID
     /// Keeps the mode from being finished, and reports the loop's end to the queue.
     private let presence: GRunLoop.Source
-    /// True once the turn is in its mode. Until then, each thread that enqueues begins the turn, because the thread
-    /// that made it may not have done so yet.
+    /// True once the turn is in its mode. The thread that made the turn may not have added it yet, so until then each
+    /// thread that enqueues adds it.
     let hasBegun = Atomic(false)
     private let observer: GRunLoop.Observer?
     private let idleQueue: GRunLoop.IdleQueue?

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The activities of a loop as an asynchronous sequence, for `for await`.
+// The activities of a loop as an asynchronous sequence.
 
 extension GRunLoop {
-    /// The activities of a loop as an asynchronous sequence: an ``Observer`` for `for await`. An element holds what the
-    /// loop has done since the last element: one activity or more.
+    /// The activities of a loop as an asynchronous sequence: ``Observer`` for `for await`.
     ///
-    /// The task gets an activity after the stage, on the task's own executor. To do something in the stage itself, use
-    /// an observer. Activities that come while the task is busy are one element, their union. A task that runs on the
-    /// loop that it watches keeps that loop awake: each element is a job, each job takes a pass, and each pass is new
-    /// activity.
+    /// Each element holds the activities since the last element. The task gets an activity after its stage, on the
+    /// task's own executor. To run code in the stage itself, use an observer. Activities that happen while the task is
+    /// busy form one element. A task that watches the loop on which it runs keeps this loop awake: each element is a
+    /// job, each job takes a pass, and each pass has new activities.
     ///
     /// Cancelling the task or releasing the iterator removes the observer immediately. The sequence ends when the
     /// loop's thread ends.
@@ -19,8 +18,8 @@ extension GRunLoop {
     ///
     /// - Parameters:
     ///   - activities: the stages to watch.
-    ///   - order: the observer's place among the loop's observers; a lower one is called first.
-    ///   - names: the modes in which it watches. With an empty list, no element ever comes.
+    ///   - order: the order of the observer. Observers of a lower order are called first.
+    ///   - names: the modes whose activities are watched. If the list is empty, the sequence has no element.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopObserver`.
     public func activities(_ activities: Activity, order: Int = 0, inModes names: [Mode] = [.common]) -> Activities {

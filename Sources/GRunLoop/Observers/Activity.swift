@@ -4,28 +4,27 @@
 extension GRunLoop {
     /// The stages of a run that an ``Observer`` can watch.
     ///
-    /// The raw values are Core Foundation's. The corresponding Core Foundation type is `CFRunLoopActivity`.
+    /// The raw values are those of Core Foundation. The corresponding Core Foundation type is `CFRunLoopActivity`.
     public struct Activity: OptionSet, Hashable, Sendable, CustomStringConvertible {
-        /// The activities as bits, which are those of `CFRunLoopActivity`.
+        /// The activities as bits.
         public let rawValue: UInt
 
-        /// Creates the activities from their bits. Unknown bits are kept, and such an activity never comes.
+        /// Creates activities from their bits. Unknown bits are kept, but such an activity never happens.
         public init(rawValue: UInt) {
             self.rawValue = rawValue
         }
 
-        /// Once, before the first pass of a run. `kCFRunLoopEntry`.
+        /// A run begins: once, before the first pass. `kCFRunLoopEntry`.
         public static let entry = Activity(rawValue: 1 << 0)
-        /// In each pass, before anything else. No timer fires between this and ``beforeSources``.
-        /// `kCFRunLoopBeforeTimers`.
+        /// A pass begins. No timer fires between this stage and ``beforeSources``. `kCFRunLoopBeforeTimers`.
         public static let beforeTimers = Activity(rawValue: 1 << 1)
-        /// In each pass, before the version-0 sources are performed. `kCFRunLoopBeforeSources`.
+        /// A pass is about to perform version-0 sources. `kCFRunLoopBeforeSources`.
         public static let beforeSources = Activity(rawValue: 1 << 2)
-        /// The loop is about to sleep. Not in a pass that does not wait. `kCFRunLoopBeforeWaiting`.
+        /// The loop is about to sleep. A pass that does not wait leaves this out. `kCFRunLoopBeforeWaiting`.
         public static let beforeWaiting = Activity(rawValue: 1 << 5)
-        /// The loop has woken up. Not in a pass that does not wait. `kCFRunLoopAfterWaiting`.
+        /// The loop has woken up. A pass that does not wait leaves this out. `kCFRunLoopAfterWaiting`.
         public static let afterWaiting = Activity(rawValue: 1 << 6)
-        /// Once, after the last pass of a run, whatever its result. `kCFRunLoopExit`.
+        /// A run ends: once, after the last pass, whatever the result. `kCFRunLoopExit`.
         public static let exit = Activity(rawValue: 1 << 7)
         /// Every activity, including those of later versions. `kCFRunLoopAllActivities`.
         public static let all = Activity(rawValue: 0x0FFF_FFFF)

@@ -8,14 +8,14 @@ extension Confined {
 }
 
 extension GRunLoop.Observer {
-    /// Creates an observer whose closure belongs to the actor that the caller is on, and is called and released there.
+    /// Creates an observer whose closure belongs to the caller's actor, and is called and released there.
     ///
-    /// `isolation` names that actor: `self` in an actor, `#isolation` anywhere. The actor must live on a run loop.
-    /// Otherwise the initializer ends the process, with a message. The closure need not be `@Sendable`.
+    /// `isolation` is that actor: pass `self` in an actor, or `#isolation` anywhere. If the actor does not live on a
+    /// run loop, the process ends with a message. The closure need not be `@Sendable`.
     ///
-    /// The observer can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time.
-    /// Adding it to another loop ends the process, with a message. The observer retains the actor until it is
-    /// invalidated.
+    /// The observer can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time. If
+    /// it is added to another loop, the process ends with a message. The observer retains the closure and the actor
+    /// until the observer is invalidated.
     ///
     /// Threads: the actor's. Everything else is as in ``init(activities:repeats:order:handler:)``.
     public convenience init(
@@ -29,8 +29,8 @@ extension GRunLoop.Observer {
     /// Creates an observer whose closure belongs to the main actor, and is called and released there. Write the closure
     /// as `{ @MainActor _, _ in ... }`.
     ///
-    /// The observer can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding it to
-    /// another loop ends the process, with a message.
+    /// The observer can be added only to the main loop or, on the main actor, to a loop of virtual time. If it is added
+    /// to another loop, the process ends with a message.
     ///
     /// Threads: any. Everything else is as in ``init(activities:repeats:order:handler:)``.
     public convenience init(

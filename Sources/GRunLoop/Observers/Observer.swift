@@ -2,10 +2,10 @@
 // Observers: closures that are called at the stages of a run.
 
 extension GRunLoop {
-    /// A closure that is called at given stages of the runs of the modes that it is in.
+    /// A closure that is called at chosen stages of a run, in the modes that contain the observer.
     ///
-    /// An observer is in one loop at a time, and in any number of its modes. It does not keep a mode from being
-    /// finished. While its closure runs a nested loop, the observer is not called there.
+    /// An observer can be in one loop at a time, and in any number of that loop's modes. Observers do not keep a mode
+    /// from being finished. If the closure runs a nested loop, the observer is not called there.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopObserver`.
     public final class Observer: @unchecked Sendable {
@@ -13,7 +13,7 @@ extension GRunLoop {
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverGetActivities`.
         public let activities: Activity
-        /// Whether the observer is called more than once. If false, it is called once in all, and then invalidated.
+        /// Whether the observer is called repeatedly. If false, the observer is called once and then invalidated.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverDoesRepeat`.
         public let repeats: Bool
@@ -23,7 +23,7 @@ extension GRunLoop {
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverGetOrder`.
         public let order: Int
 
-        /// The home of the actor to which the closure belongs; nil if it belongs to none.
+        /// The home of the closure's actor; nil if the closure belongs to no actor.
         let homeLocked: Home?
         let guardian = Guardian()
         // Guarded by the guardian.
@@ -33,14 +33,13 @@ extension GRunLoop {
         var firing = false
         var handler: (@Sendable (Observer, Activity) -> Void)?
 
-        /// Creates an observer that is in no loop yet, and may be added to any.
+        /// Creates an observer that is in no loop yet, and can be added to any loop.
         ///
         /// - Parameters:
         ///   - activities: the stages at which the observer is called.
-        ///   - repeats: false means that it is called once in all, for the first stage that matches, and invalidated
-        ///     after that.
-        ///   - order: an observer with a lower order is called first.
-        ///   - handler: called on the loop's thread. It is released when the observer is invalidated.
+        ///   - repeats: if false, the observer is called once, at the first stage that matches, and then invalidated.
+        ///   - order: observers of a lower order are called first.
+        ///   - handler: a closure that is called on the loop's thread. It is released when the observer is invalidated.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverCreateWithHandler`.
         public convenience init(
@@ -61,8 +60,8 @@ extension GRunLoop {
             self.handler = handler
         }
 
-        /// Whether the observer is valid. False once ``invalidate()`` was called, and after the one call of an observer
-        /// that does not repeat.
+        /// Whether the observer is valid. False once ``invalidate()`` was called, after the only call of an observer
+        /// that does not repeat, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverIsValid`.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
@@ -75,7 +74,7 @@ extension GRunLoop {
             let held = guardian.lock()
             let released = endLocked(held) ? handler.take() : nil
             guardian.unlock(held)
-            // After the lock: the deinit of what the closure holds is user code.
+            // Released after the lock, because the deinit of a captured object is user code.
             withExtendedLifetime(released) {}
         }
 
@@ -86,7 +85,7 @@ extension GRunLoop {
 }
 
 extension GRunLoop.Observer: ModeItem {
-    /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
+    /// Carries out an operation that a loop requests: see ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
     @discardableResult public func carryOut(
         _ operation: GRunLoop.MembershipOperation, of loop: GRunLoop, forMode mode: GRunLoop.Mode
     ) -> Bool {

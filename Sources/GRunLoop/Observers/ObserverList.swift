@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The observers of a mode, in calling order: by `order`, then in the order of addition.
 
-/// An observer's place in a mode.
 struct ObserverPlace: Place {
     let modeOfPlace: Unmanaged<ModeState>
-    /// The number of the observer's addition to the mode.
+    /// The number of the observer's addition to the mode. Additions are counted from 1.
     let number: UInt64
 }
 
-/// The observers of a mode. Guarded by the loop's lock. Adding or removing an observer costs a search in a sorted list,
-/// and moves no entry. An added observer whose order is lower than the last one's waits in `fresh`. The next call of a
-/// stage, which visits every observer anyway, merges it. A removed observer leaves a gap. The gaps are dropped when
-/// they are more than half of the entries.
+/// The observers of a mode. Guarded by the loop's lock. Adding or removing an observer needs a search in a sorted list,
+/// but moves no entry. If a new observer's place is not the last one, it waits in `fresh`. The next call of a stage
+/// merges it, because a stage visits every observer anyway. A removed observer leaves a gap. Gaps are dropped when they
+/// are more than half of the entries.
 struct ObserverList {
     private struct Entry {
         let order: Int
@@ -65,7 +64,7 @@ struct ObserverList {
         if gaps * 2 > sorted.count + fresh.count { dropGaps() }
     }
 
-    /// The observers that a stage calls, in calling order.
+    /// Returns the observers to call at a stage, in calling order.
     mutating func toCall(at activity: GRunLoop.Activity) -> [GRunLoop.Observer] {
         if !fresh.isEmpty { merge() }
         var found: [GRunLoop.Observer] = []
@@ -76,8 +75,8 @@ struct ObserverList {
         return found
     }
 
-    /// Makes a gap of the entry with that number. `precedes` returns whether an entry stands before it. Returns whether
-    /// the entry was found.
+    /// Turns the entry with `number` into a gap. `precedes` returns whether an entry stands before that entry. Returns
+    /// false if there is no such entry.
     private static func clear(
         _ entries: inout [Entry], where precedes: (Entry) -> Bool, _ number: UInt64
     ) -> Bool {
@@ -122,7 +121,6 @@ struct ObserverList {
 
 /// How many observers watch each activity.
 private struct ActivityCounts {
-    /// The number of observers for each bit of an activity.
     private var counts: InlineArray<8, Int32> = InlineArray(repeating: 0)
     private(set) var activities: GRunLoop.Activity = []
 

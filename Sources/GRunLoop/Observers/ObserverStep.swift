@@ -4,16 +4,16 @@
 import CGRun
 
 extension GRunLoop {
-    /// Calls the observers of a stage, if there are any. The mode is looked up after the mark. A lookup before the mark
-    /// would cost a register between the mark's comparison and its jump.
+    /// Calls the observers of a stage, if there are any. The mode is an autoclosure, because an earlier lookup would
+    /// occupy a register while `tell` compares and jumps.
     @inline(__always) func notifyLocked(_ activity: Activity, _ mode: @autoclosure () -> ModeState) {
         tell(activity)
         let mode = mode()
         if mode.observed.contains(activity) { callObserversLocked(activity, mode) }
     }
 
-    /// Calls the observers in order. An observer that was removed meanwhile is still called; an observer that was
-    /// invalidated is not (items 149, 150).
+    /// Calls the observers in order. An observer that was removed meanwhile is still called, but not an observer that
+    /// was invalidated (items 149, 150).
     @inline(never) private func callObserversLocked(_ activity: Activity, _ mode: ModeState) {
         let called = mode.observers.toCall(at: activity)
         let frame = self.frame
@@ -23,7 +23,7 @@ extension GRunLoop {
             for observer in called { observer.deliver(activity, in: frame, of: self) }
             lock.lock()
         }
-        // Under a host, idle work comes later: the host checks its own sources again first.
+        // Under a host, idle work is called later, after the host has checked its own sources again.
         if activity == .beforeWaiting, mode.hasIdleWork, let frame, !frame.run.isHosted {
             runIdleWorkLocked(frame, mode)
         }
@@ -31,11 +31,11 @@ extension GRunLoop {
 }
 
 extension GRunLoop.Observer {
-    /// Without a lock: calls the closure unless the observer was invalidated since it was collected.
+    /// Calls the closure, unless the observer was invalidated after it was collected. Call it without a lock.
     func deliver(_ activity: GRunLoop.Activity, in frame: Frame?, of loop: GRunLoop) {
         var body = guardian.withLock { () -> (@Sendable (GRunLoop.Observer, GRunLoop.Activity) -> Void)? in
-            // If it is firing, it was moved to another loop after it was collected, and that loop's thread is calling
-            // it.
+            // An observer that is firing was moved to another loop after it was collected. That loop's thread is
+            // calling it.
             guard canBeCalledLocked else { return nil }
             firing = true
             return handler
@@ -47,7 +47,7 @@ extension GRunLoop.Observer {
         frame?.called.observer = nil
     }
 
-    /// Called without a lock when the closure has returned, or has ended its thread.
+    /// Called without a lock, after the closure has returned or has ended its thread.
     func endCall() {
         if !repeats { invalidate() }
         guardian.withLock { firing = false }

@@ -1,61 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of the delayed performs that have a target, and of all ordered performs. An ordered perform finds its
-// source in it.
+// The table behind `cancelPerforms(target:key:)`.
 
 import Synchronization
 
-/// The performs that the program can cancel by target and key, and the sources of ordered performs. Own thread only.
-/// The cost of a cancellation does not depend on the number of other performs.
+/// The performs that the program can cancel by target and key, and the sources of ordered performs. Used on the loop's
+/// thread only. The cost of a cancellation does not depend on the number of other performs.
 ///
-/// Comparing or hashing a key runs code of the program. So the caller hashes the key before it uses this table. The
-/// table finds the performs whose keys have the same hash, and the caller compares their keys one after the other.
+/// Comparing or hashing a key runs user code. So the caller hashes the key before it uses this table. The table returns
+/// the performs whose keys have the same hash, and the caller compares the keys.
 struct Cancellables {
-    /// The number of an addition; not 0.
+    /// The number of a perform, in the order of addition; never 0.
     typealias Number = UInt64
 
     /// The object or the pointer by which the program cancels performs.
     enum Target: Hashable {
         case object(ObjectIdentifier)
-        /// The user data of a function of C.
+        /// The user data of a C callback.
         case data(UInt)
     }
 
-    /// A target, and perhaps a key with its hash.
+    /// A target, and optionally a key with its hash.
     struct Name {
         let target: Target
         let key: AnyHashable?
         fileprivate let keyHash: Int
 
-        /// Hashes the key, which calls code of the program.
+        /// Hashes the key, which runs user code.
         init(_ target: Target, key: AnyHashable?) {
             self.target = target
             self.key = key
             keyHash = key?.hashValue ?? 0
         }
 
-        /// Whether cancelling by `wanted` cancels a perform of this name. Without a key, `wanted` means every perform
-        /// of its target. Calls code of the program.
+        /// Whether a cancellation by `wanted`, which has the same target, covers a perform of this name. Without a key,
+        /// `wanted` covers every perform of its target. Comparing keys runs user code.
         func isMeant(by wanted: Name) -> Bool { wanted.key == nil || wanted.key == key }
 
         fileprivate var ofTarget: Line.Name { Line.Name(target: target, keyHash: nil) }
         fileprivate var ofKey: Line.Name { Line.Name(target: target, keyHash: keyHash) }
     }
 
-    /// One perform of the table. The deinit of its target may call back into the loop, so a removed entry is released
-    /// after the access to the table.
+    /// One perform of the table. Release a removed entry only after the access to the table, because the deinit of its
+    /// target may use the table.
     struct Entry {
         /// The target and key by which the program can cancel the perform; nil if it cannot.
         let name: Name?
-        /// Keeps the target alive: the target itself or, if the closure belongs to an actor, the closure, which holds
-        /// the target.
+        /// The object that keeps the target alive: the target itself or, for a closure of an actor, the ``Confined``
+        /// whose closure captures the target.
         let holder: (any AnyObject & Sendable)?
-        /// The delayed perform; nil for an ordered one.
+        /// The delayed perform; nil for an ordered perform.
         let perform: GRunLoop.PerformName?
-        /// The source of an ordered perform; nil for a delayed one.
+        /// The source of an ordered perform; nil for a delayed perform.
         fileprivate(set) var source: GRunLoop.Source?
     }
 
-    /// The performs of one target, or only those of them whose keys have the same hash.
+    /// The performs of one target: all of them, or those whose keys have the same hash.
     fileprivate struct Line {
         struct Name: Hashable {
             let target: Target
@@ -63,7 +62,7 @@ struct Cancellables {
             let keyHash: Int?
         }
 
-        /// In the order of addition. The numbers of some removed performs are still in the list.
+        /// In the order of addition. May include removed performs.
         var numbers: [Number]
         var removed = 0
     }
@@ -71,12 +70,11 @@ struct Cancellables {
     private var entries: [Number: Entry] = [:]
     private var delayed: [GRunLoop.PerformName: Number] = [:]
     private var lines: [Line.Name: Line] = [:]
-    /// The number of the last addition. Each loop has a range of its own, so that no two performs of the process have
-    /// the same number.
+    /// The number of the last addition. Each loop has its own range, so that numbers are unique in the process.
     private var additions: Number
     private static let ranges = Atomic<Number>(0)
 
-    /// - Parameter additions: tests set it.
+    /// - Parameter additions: the number before the first one. Tests set it.
     init(additions: Number = Self.ranges.add(1, ordering: .relaxed).oldValue << 40) { self.additions = additions }
 
     var isEmpty: Bool { entries.isEmpty }
@@ -90,7 +88,7 @@ struct Cancellables {
         return number
     }
 
-    /// Adds an ordered perform, whose source is not made yet, and returns its number.
+    /// Adds an ordered perform, and returns its number. The source is set later.
     mutating func add(_ name: Name?, heldBy holder: (any AnyObject & Sendable)?) -> Number {
         add(Entry(name: name, holder: holder, perform: nil, source: nil))
     }
@@ -106,8 +104,8 @@ struct Cancellables {
         entries[number]?.source = source
     }
 
-    /// The performs that the name may mean, in the order of addition. Some of them may be removed while the caller
-    /// compares their keys.
+    /// The performs that `wanted` may cover, in the order of addition. User code may remove some of them while the
+    /// caller compares their keys.
     func candidates(for wanted: Name) -> [(number: Number, name: Name)] {
         let line = lines[wanted.key == nil ? wanted.ofTarget : wanted.ofKey]
         return (line?.numbers ?? []).compactMap { number in
@@ -115,7 +113,7 @@ struct Cancellables {
         }
     }
 
-    /// Removes a delayed perform by its number. Nil if the number is unknown, or stands for an ordered perform.
+    /// Removes a delayed perform by its number. Returns nil if the number is unknown or belongs to an ordered perform.
     mutating func removeDelayed(_ number: Number) -> GRunLoop.PerformName? {
         entries[number]?.perform == nil ? nil : remove(number)?.perform
     }
@@ -137,7 +135,8 @@ struct Cancellables {
     private mutating func noteRemoval(from name: Line.Name) {
         guard var line = lines.removeValue(forKey: name) else { return }
         line.removed += 1
-        // Not at each removal: to cancel all performs of a target would then take quadratic time.
+        // Removed numbers are dropped in batches. Otherwise removing all performs of a target would take quadratic
+        // time.
         if line.removed * 2 > line.numbers.count {
             line.numbers.removeAll { entries[$0] == nil }
             line.removed = 0

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The token of a delayed perform, its name, and how a delayed perform joins and leaves a mode.
+// The token and the name of a delayed perform, and how the perform joins and leaves a mode.
 
 extension GRunLoop {
-    /// The token of a closure that ``GRunLoop/perform(after:_:)`` or ``GRunLoop/perform(after:inModes:target:key:_:)``
-    /// has added: ``cancel()`` cancels the closure.
+    /// Identifies a closure that ``GRunLoop/perform(after:_:)`` or ``GRunLoop/perform(after:inModes:target:key:_:)``
+    /// has added, so that ``cancel()`` can cancel it.
     ///
-    /// It retains the loop, and not the closure. Each delayed perform of the process has a unique token. Calls that add
-    /// no closure all return the same token.
+    /// The token retains the loop, but not the closure. Each delayed perform of the process has a unique token. Calls
+    /// that add no closure all return equal tokens.
     ///
     /// Threads: any. The corresponding GLib type is the number that `g_timeout_add` returns. Foundation has no such
     /// type: it cancels by target, selector and object.
@@ -14,7 +14,7 @@ extension GRunLoop {
         let name: PerformName
         private let owner: Owner
 
-        /// - Parameter hasTarget: whether the loop's table of targets has the perform.
+        /// - Parameter hasTarget: whether the perform is in the loop's table of targets.
         init(_ name: PerformName, of loop: GRunLoop, hasTarget: Bool = false) {
             self.name = name
             owner = Owner(loop: loop, hasTarget: hasTarget)
@@ -22,8 +22,8 @@ extension GRunLoop {
 
         /// Cancels the closure, if it was not called yet.
         ///
-        /// - Returns: true if the closure was cancelled; false if it was called, is being called, or was cancelled
-        ///   before, however long ago that was. False, too, if no closure was added, or if the loop's thread has ended.
+        /// - Returns: true if this call cancelled the closure. False if the closure was called, is being called, or was
+        ///   cancelled before. False, too, if no closure was added, or if the loop's thread has ended.
         ///
         /// Threads: any. The closure is released on the calling thread, or on its actor if it belongs to one. The
         /// corresponding GLib function is `g_source_remove`.
@@ -33,7 +33,7 @@ extension GRunLoop {
             return true
         }
 
-        /// The loop that has the perform. It does not count when tokens are compared, because the name is unique.
+        /// The loop of the perform. Comparing tokens ignores it, because the name is unique.
         private struct Owner: Hashable {
             let loop: GRunLoop
             let hasTarget: Bool
@@ -43,7 +43,7 @@ extension GRunLoop {
         }
     }
 
-    /// The name of a delayed perform, which no other perform of the process ever has.
+    /// The name of a delayed perform, which is unique in the process.
     package struct PerformName: Hashable, Sendable {
         /// The ``ModeState/number`` of the mode whose heap has the perform's slot; 0 if no closure was added.
         let mode: UInt64
@@ -51,7 +51,7 @@ extension GRunLoop {
 
         package static var none: PerformName { PerformName(mode: 0, name: TimerSlots.Name(slot: 0, use: 0)) }
 
-        /// Describes a delayed perform, in the descriptions of timers and modes.
+        /// Describes a delayed perform for the description of a timer or a mode.
         static func text(isFiring: Bool, ahead: Nanoseconds) -> String {
             "<delayed perform>{firing = \(yesNo(isFiring)), next fire date = \(seconds(ahead)) s from now}"
         }
@@ -66,15 +66,15 @@ extension ModeState {
         return GRunLoop.PerformName(mode: number, name: heap.insert(body, at: deadline, isCommon: isCommon))
     }
 
-    /// Removes the perform of that name; nil if it is not there any more. The caller releases the closure, or
-    /// invalidates the timer, after the lock.
+    /// Removes the perform of that name. Returns nil if it has left the heap already. After unlocking, the caller
+    /// releases the closure or invalidates the timer.
     func remove(_ name: TimerHeap.Name) -> TimerHeap.Occupant? {
         let occupant = heap.takeOut(name)
         if case .perform = occupant { timerCount -= 1 }
         return occupant
     }
 
-    /// Replaces a closure by a timer, which the mode retains.
+    /// Replaces the closure of a perform by a timer, which the mode retains.
     func replace(
         _ name: TimerHeap.Name, by makeTimer: (Nanoseconds, @escaping TimerSlots.Body) -> GRunLoop.Timer
     ) -> GRunLoop.Timer {

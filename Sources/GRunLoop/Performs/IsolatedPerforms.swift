@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The perform family with closures that belong to an actor: see Isolated.swift.
+// Perform functions for closures that belong to an actor: see Isolated.swift.
 
 extension GRunLoop {
     /// Calls a closure of the caller's actor once, after a delay, as ``perform(after:inModes:target:key:_:)`` does.
     ///
-    /// The closure belongs to the actor that the caller is on, and is called and released there. `isolation` names that
-    /// actor: `self` in an actor, `#isolation` anywhere. `target` can be any object of the actor, and is released
-    /// there, too.
+    /// The closure is called and released on the caller's actor. Pass this actor as `isolation`: `self` in an actor, or
+    /// `#isolation` anywhere. `target` can be any object of the actor, and is also released there.
     ///
-    /// Threads: the loop's own. The actor must live on the loop's thread. With another actor, the call ends the
-    /// process, with a message.
+    /// Threads: the loop's own. If the actor does not live on the loop's thread, the process ends with a message.
     @discardableResult public func perform(
         after delay: Duration, inModes names: [Mode] = [.default], target: AnyObject? = nil,
         key: (any Hashable & Sendable)? = nil,
@@ -23,8 +21,8 @@ extension GRunLoop {
     /// Calls a closure of the main actor once, after a delay, as ``perform(after:inModes:target:key:_:)`` does. Write
     /// the closure as `{ @MainActor in ... }`.
     ///
-    /// Call it on the main loop or, on the main actor, on a loop of virtual time. On another loop, the call ends the
-    /// process, with a message.
+    /// The loop must be the main loop, or a loop of virtual time on the main actor. Otherwise the process ends with a
+    /// message.
     ///
     /// Threads: the main one; in virtual time, the main actor's.
     @discardableResult public func perform(
@@ -40,12 +38,10 @@ extension GRunLoop {
     /// Calls a closure of the caller's actor once, at the start of the next pass, as
     /// ``perform(order:inModes:target:key:_:)`` does.
     ///
-    /// The closure belongs to the actor that the caller is on, and is called and released there. `isolation` names that
-    /// actor: `self` in an actor, `#isolation` anywhere. `target` can be any object of the actor, and is released
-    /// there, too.
+    /// The closure is called and released on the caller's actor. Pass this actor as `isolation`: `self` in an actor, or
+    /// `#isolation` anywhere. `target` can be any object of the actor, and is also released there.
     ///
-    /// Threads: the loop's own. The actor must live on the loop's thread. With another actor, the call ends the
-    /// process, with a message.
+    /// Threads: the loop's own. If the actor does not live on the loop's thread, the process ends with a message.
     public func perform(
         order: Int, inModes names: [Mode], target: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
         isolation: isolated any Actor, _ body: @escaping () -> Void
@@ -58,8 +54,8 @@ extension GRunLoop {
     /// Calls a closure of the main actor once, at the start of the next pass, as
     /// ``perform(order:inModes:target:key:_:)`` does. Write the closure as `{ @MainActor in ... }`.
     ///
-    /// Call it on the main loop or, on the main actor, on a loop of virtual time. On another loop, the call ends the
-    /// process, with a message.
+    /// The loop must be the main loop, or a loop of virtual time on the main actor. Otherwise the process ends with a
+    /// message.
     ///
     /// Threads: the main one; in virtual time, the main actor's.
     public func perform(
@@ -71,11 +67,11 @@ extension GRunLoop {
         perform(order: order, inModes: names, target: target, key: key, confined.block)
     }
 
-    /// Enqueues a block that belongs to the main actor, as ``perform(inModes:_:)`` of the main loop does. Write the
-    /// block as `{ @MainActor in ... }`. It is released on the main actor, too.
+    /// Enqueues a block of the main actor, as ``perform(inModes:_:)`` does. Write the block as `{ @MainActor in ... }`.
+    /// It is also released on the main actor.
     ///
-    /// Call it on the main loop or, on the main actor, on a loop of virtual time. On another loop, the call ends the
-    /// process, with a message.
+    /// The loop must be the main loop, or a loop of virtual time on the main actor. Otherwise the process ends with a
+    /// message.
     ///
     /// Threads: any.
     public func perform(
@@ -84,11 +80,11 @@ extension GRunLoop {
         perform(inModes: names, ofMainActor(body, for: "block").blockOnce)
     }
 
-    /// Enqueues a block that belongs to the main actor and wakes the loop, as ``async(inModes:_:)`` of the main loop
-    /// does. Write the block as `{ @MainActor in ... }`. It is released on the main actor, too.
+    /// Enqueues a block of the main actor and wakes the loop, as ``async(inModes:_:)`` does. Write the block as
+    /// `{ @MainActor in ... }`. It is also released on the main actor.
     ///
-    /// Call it on the main loop or, on the main actor, on a loop of virtual time. On another loop, the call ends the
-    /// process, with a message. ``asyncOnMain(inModes:_:)`` does the same without a loop to call it on.
+    /// The loop must be the main loop, or a loop of virtual time on the main actor. Otherwise the process ends with a
+    /// message. The static ``asyncOnMain(inModes:_:)`` always uses the main loop.
     ///
     /// Threads: any.
     public func async(
@@ -97,13 +93,14 @@ extension GRunLoop {
         async(inModes: names, ofMainActor(body, for: "block").blockOnce)
     }
 
-    /// Calls a closure of the main actor once on the main thread and wakes the loop, as ``performOnThread(inModes:_:)``
-    /// of the main loop does. Write the closure as `{ @MainActor in ... }`. It is released on the main actor, too.
+    /// Calls a closure of the main actor once and wakes the loop, as ``performOnThread(inModes:_:)`` does. Write the
+    /// closure as `{ @MainActor in ... }`. It is also released on the main actor.
     ///
-    /// Call it on the main loop or, on the main actor, on a loop of virtual time. On another loop, the call ends the
-    /// process, with a message.
+    /// The loop must be the main loop, or a loop of virtual time on the main actor. Otherwise the process ends with a
+    /// message.
     ///
-    /// - Throws: ``LoopEndedError`` if the main thread has ended. A closure that is queued when it ends is dropped.
+    /// - Throws: ``LoopEndedError`` if the loop's thread has ended. Closures that are queued when the thread ends are
+    ///   dropped.
     ///
     /// Threads: any.
     public func performOnThread(
@@ -118,10 +115,10 @@ extension GRunLoop {
         return confined
     }
 
-    /// Enqueues a block of the main actor on the main loop, and wakes the loop, as ``async(inModes:_:)`` of ``main``
-    /// does. The block is released on the main actor, too.
+    /// Enqueues a block of the main actor on the main loop and wakes the loop, as ``async(inModes:_:)`` does. The block
+    /// is also released on the main actor.
     ///
-    /// Threads: any. With an empty list of modes, the block is never called. The corresponding Core Foundation
+    /// Threads: any. If the list of modes is empty, the block is never called. The corresponding Core Foundation
     /// functions are `CFRunLoopPerformBlock` and `CFRunLoopWakeUp` of the main run loop.
     public static func asyncOnMain(inModes names: [Mode] = [.common], _ body: @escaping @MainActor () -> Void) {
         let confined = Confined(onMainActor: body)

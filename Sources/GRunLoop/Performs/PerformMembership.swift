@@ -4,12 +4,12 @@
 extension GRunLoop {
     /// Adds a closure that is called once, in the first of the modes that runs at `deadline` or later.
     ///
-    /// In one mode and without a tolerance, the perform is a slot in the mode's heap. In several modes, or with a
-    /// tolerance, a timer stands for it.
+    /// A perform in one mode and without a tolerance is a slot in the mode's heap. A perform in several modes or with a
+    /// tolerance is a timer.
     ///
     /// - Parameter tolerance: how much later the closure may be called. Zero and less mean none.
-    /// - Returns: the perform's token; ``PerformName/none`` if there are no modes, or the loop has ended. The
-    ///   closure is then dropped.
+    /// - Returns: the perform's name. If there are no modes, or the loop has ended, the closure is dropped, and the
+    ///   result is ``PerformName/none``.
     ///
     /// Threads: any.
     package func addPerform(
@@ -81,8 +81,8 @@ extension GRunLoop {
         }
     }
 
-    /// With the lock held: replaces common performs by timers. A mode is about to become common, so these performs will
-    /// be in several modes.
+    /// With the lock held: replaces common performs by timers. When another mode becomes common, these performs join
+    /// it, and only a timer can be in several modes.
     func makeTimersOfCommonPerformsLocked() {
         // Common performs are in slots only while the default mode is the only common mode.
         guard commonModes.count == 1 else { return }
@@ -92,7 +92,8 @@ extension GRunLoop {
         }
     }
 
-    /// With the lock held: replaces a perform by a timer of the same deadline, which can be in several modes.
+    /// With the lock held: replaces a perform by a timer of the same deadline. A timer can be in several modes, and can
+    /// have a tolerance.
     private func makeTimerLocked(
         of perform: PerformName, in mode: ModeState, _ tolerance: Duration, isCommon: Bool
     ) -> Timer {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The closures that wait to be called on a loop's thread: one queue and one version-0 source for each set of modes.
+// The queues of `performOnThread` and `performAndWait`.
 
-/// The closures of `performOnThread` and `performAndWait` that were not called yet. Guarded by the loop's lock.
+/// The closures that were not called yet. Each set of modes has one queue and one version-0 source. Guarded by the
+/// loop's lock.
 struct PerformQueue {
-    /// A closure to call and, if a thread waits until it has returned, the semaphore that wakes the thread.
+    /// A closure to call. If a thread waits for it, the request also has the semaphore that wakes the thread.
     final class Request: AsyncWaiter {
         private let body: @Sendable () -> Void
         private let done: Semaphore?
-        /// Whether a thread waits for the closure.
         var isAwaited: Bool { done != nil }
 
         init(waits: Bool, _ body: @escaping @Sendable () -> Void) {
@@ -20,7 +20,7 @@ struct PerformQueue {
             done?.signal()
         }
 
-        /// Wakes the waiting thread, because the loop has ended, perhaps in the closure.
+        /// Wakes the waiting thread. The loop has ended, perhaps in the closure.
         func loopHasEnded() {
             done?.signal()
         }
@@ -32,7 +32,7 @@ struct PerformQueue {
 
     private final class Channel {
         let source: GRunLoop.Source
-        /// A request is moved out when it is taken, because its captures must not be released here, under the lock.
+        /// A taken request is nil here, so that its captures are not released under the lock.
         private var requests: [Request?] = []
         /// The index of the first request that was not taken.
         private var next = 0
@@ -55,7 +55,7 @@ struct PerformQueue {
                 requests.removeFirst(next)
                 next = 0
             }
-            invariant(next < requests.count || requests.isEmpty, "taken requests are dropped with the last one")
+            invariant(next < requests.count || requests.isEmpty, "a queue with no waiting request is empty")
             return request
         }
     }
@@ -64,7 +64,7 @@ struct PerformQueue {
     private var isClosed = false
 
     /// Queues a request. Returns the source to signal, and whether the source is new and must be added to the modes.
-    /// Nil if the loop has ended.
+    /// Returns nil if the loop has ended.
     mutating func append(
         _ request: Request, modes: Set<GRunLoop.Mode>, makeSource: () -> GRunLoop.Source
     ) -> (source: GRunLoop.Source, isNew: Bool)? {
@@ -83,13 +83,13 @@ struct PerformQueue {
         channels[modes]?.count ?? 0
     }
 
-    /// Takes the next request. If a request ends the thread, the requests behind it are still here, and the end of the
-    /// loop wakes their threads.
+    /// Takes only the next request. If its closure ends the thread, the loop's end still finds the other requests, and
+    /// wakes their waiting threads.
     func take(for modes: Set<GRunLoop.Mode>) -> Request? {
         channels[modes]?.take()
     }
 
-    /// Removes the source of a set of modes, and returns it, if no request is queued for these modes.
+    /// If no request is queued for these modes, removes and returns their source.
     mutating func removeIfIdle(_ modes: Set<GRunLoop.Mode>) -> GRunLoop.Source? {
         guard let channel = channels[modes], channel.count == 0 else { return nil }
         channels[modes] = nil
@@ -100,7 +100,7 @@ struct PerformQueue {
         channels[modes]?.source
     }
 
-    /// Closes all queues, because the loop ends. Returns the requests that were not taken.
+    /// Closes all queues at the end of the loop. Returns the requests that were not taken.
     mutating func close() -> [Request] {
         isClosed = true
         defer { channels = [:] }

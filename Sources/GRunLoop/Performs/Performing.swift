@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Delayed performs whose closures are being called.
 
-/// A delayed perform whose closure is on the stack. Like a timer that fires, it has left the heap but is still in its
-/// modes.
+/// A delayed perform whose closure is on the stack. Like a firing timer, it has left the heap, but its modes still
+/// count it.
 struct Performing {
     let due: Nanoseconds
     let isCommon: Bool
-    /// The perform's own mode, and the modes that it has joined since because they became common.
+    /// The perform's own mode, and the modes that became common during the call.
     private var places = Places<Unmanaged<ModeState>>()
 
     init(due: Nanoseconds, isCommon: Bool, in mode: ModeState) {
@@ -26,8 +26,8 @@ struct Performing {
 }
 
 extension GRunLoop {
-    /// Calls the closure of a delayed perform, without the lock. From now on the perform cannot be cancelled. Its
-    /// target is released after the closure has returned.
+    /// Calls the closure of a delayed perform without the lock, and then releases the target. The perform cannot be
+    /// cancelled any more.
     func callDelayed(_ perform: PerformName, _ call: () -> Void) {
         let entry = cancellables.isEmpty ? nil : cancellables.remove(perform)
         call()

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The perform family: functions that call closures on a loop's thread, soon, after a delay or in an order, and cancel
-// them.
+// Functions that call closures on a loop's thread, soon, after a delay or in an order, and that cancel them.
 
 extension GRunLoop {
     // MARK: On the loop's thread
 
     /// Calls the closure once on the loop's thread, in the first of the modes that runs, and wakes the loop.
     ///
-    /// The caller does not wait for the closure. One pass calls the closures that are queued for the same modes, in
-    /// order, as far as ``timeSlice`` lets it. With an empty list of modes the closure is never called.
+    /// The caller does not wait for the closure. Each pass calls the closures that are queued for the same modes, in
+    /// order, until ``timeSlice`` is used up. If the list of modes is empty, the closure is never called.
     ///
     /// Unlike a block of ``async(inModes:_:)``, the closure has a source. The source keeps its modes from being
-    /// finished until the closure was called, and counts as a handled source. The call throws if the loop's thread has
-    /// ended.
+    /// finished until the closure was called, and counts as a handled source.
     ///
-    /// - Throws: ``LoopEndedError`` if the loop's thread has ended. Closures that are queued when it ends are dropped.
+    /// - Throws: ``LoopEndedError`` if the loop's thread has ended. Closures that are queued when the thread ends are
+    ///   dropped.
     ///
     /// Threads: any. The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)` without waiting.
     public func performOnThread(
@@ -27,23 +26,23 @@ extension GRunLoop {
 
     /// Calls the closure on the loop's thread, and waits until it has returned.
     ///
-    /// The calling thread serves nothing while it waits.
+    /// While it waits, the calling thread serves no loop.
     ///
     /// - Parameters:
-    ///   - names: the modes to call the closure in. An empty list is an error of the program, and ends the process,
-    ///     because the call would wait forever.
+    ///   - names: the modes to call the closure in. An empty list ends the process with a message, because the call
+    ///     would wait forever.
     ///   - body: the closure to call.
     /// - Returns: what the closure returns.
     /// - Throws: what the closure throws; ``LoopEndedError`` if the loop's thread has ended, or ends before the closure
     ///   has returned.
     ///
-    /// Threads: any. On the loop's own thread, also while that thread is in virtual time, the closure is called
-    /// immediately. The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)`.
+    /// Threads: any. On the loop's own thread, even in virtual time, the closure is called immediately. The
+    /// corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)`.
     public func performAndWait<Value: Sendable, Failure: Error>(
         inModes names: [Mode] = [.common], _ body: @escaping @Sendable () throws(Failure) -> Value
     ) throws -> Value {
         if names.isEmpty {
-            Log.fatal("performAndWait", "with an empty list of modes the call would wait forever; name a mode")
+            Log.fatal("performAndWait", "the list of modes is empty, so the call would wait forever; pass a mode")
         }
         if Fork.refuses("performAndWait") { throw LoopEndedError() }
         if isOfThisThread { return try body() }
@@ -70,12 +69,12 @@ extension GRunLoop {
     }
 
     private func performQueued(_ names: Set<Mode>) {
-        // Performs the requests that are queued now. Requests that are queued meanwhile wait for the next pass.
+        // Calls only the closures that are queued now. Closures that are queued meanwhile wait for the next pass.
         for _ in 0..<lock.withLock({ performs.count(for: names) }) {
             performNext(names)
             if endItemOfCallout() { break }
         }
-        // Removes the idle source: it would keep a mode without other items from ever being finished.
+        // Removes an idle source, because it would keep its modes from being finished.
         if let idle = lock.withLock({ performs.removeIfIdle(names) }) {
             idle.invalidate()
         } else {
@@ -94,20 +93,20 @@ extension GRunLoop {
 
     // MARK: Later
 
-    /// Calls the closure once, after a delay, in whichever of the modes runs then.
+    /// Calls the closure once after a delay, in the first of the modes that runs from then on.
     ///
     /// - Parameters:
-    ///   - delay: how long to wait. Zero and negative mean as soon as the loop runs one of the modes, but never inside
-    ///     this call. 16 years and more mean 16 years.
-    ///   - names: the modes. With an empty list the closure is never called.
-    ///   - target: the object by which, together with `key`, ``cancelPerforms(target:key:)`` finds the closure. It is
+    ///   - delay: how long to wait. Zero and negative values mean as soon as the loop runs one of the modes, but never
+    ///     inside this call. 16 years and more mean 16 years.
+    ///   - names: the modes. If the list is empty, the closure is never called.
+    ///   - target: the object by which ``cancelPerforms(target:key:)`` finds the closure, together with `key`. It is
     ///     retained until the closure was called or cancelled. It may then be released on the loop's thread, so it must
-    ///     be Sendable; with `isolation:` it can be any object of the actor. If it is nil, only
+    ///     be Sendable. With `isolation:` it can be any object of the actor. If it is nil, only
     ///     ``DelayedPerform/cancel()`` can cancel the closure.
-    ///   - key: see `target`. If it is nil, the closure is found by its target alone.
+    ///   - key: see `target`. If it is nil, only a cancellation without a key finds the closure.
     ///   - body: the closure to call.
-    /// - Returns: the token by which the closure can be cancelled: ``DelayedPerform/cancel()``. No closure was added if
-    ///   the list of modes is empty, or if the loop's thread has ended.
+    /// - Returns: the token for ``DelayedPerform/cancel()``. No closure was added if the list of modes is empty, or if
+    ///   the loop's thread has ended.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
     /// is `perform(_:with:afterDelay:inModes:)`.
@@ -118,16 +117,16 @@ extension GRunLoop {
         perform(after: delay, names, cancelledBy: .init(target, key), heldBy: target, body)
     }
 
-    /// Calls the closure once, after a delay, in the default mode.
+    /// Calls the closure once after a delay, in the default mode.
     ///
-    /// This is the quickest way to do something later. To name other modes, or a target to cancel by, call
+    /// This is the fastest way to call a closure later. To name other modes, or a target to cancel by, call
     /// ``perform(after:inModes:target:key:_:)``.
     ///
     /// - Parameters:
-    ///   - delay: how long to wait. Zero and negative mean as soon as the loop runs the default mode, but never inside
-    ///     this call. 16 years and more mean 16 years.
+    ///   - delay: how long to wait. Zero and negative values mean as soon as the loop runs the default mode, but never
+    ///     inside this call. 16 years and more mean 16 years.
     ///   - body: the closure to call. It is released when it was called or cancelled, or when the loop's thread ends.
-    /// - Returns: the token by which the closure can be cancelled: ``DelayedPerform/cancel()``.
+    /// - Returns: the token for ``DelayedPerform/cancel()``.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
     /// is `perform(_:with:afterDelay:)`.
@@ -143,7 +142,7 @@ extension GRunLoop {
         heldBy holder: (any AnyObject & Sendable)?, _ body: @escaping @Sendable () -> Void
     ) -> DelayedPerform {
         guard canPerformLater() else { return DelayedPerform(.none, of: self) }
-        // Before anything is added, because hashing the key calls code of the program.
+        // Hashes the key before anything is added, because hashing runs user code.
         let name = name()
         let perform = addPerform(at: time.addingSaturating(Nanoseconds(ahead: delay)), inModes: names, body)
         guard perform != .none, let name else { return DelayedPerform(perform, of: self) }
@@ -155,7 +154,7 @@ extension GRunLoop {
         !Fork.refuses("perform(after:)") && requireOwnThread("perform(after:)")
     }
 
-    /// Releases the target of a perform that was cancelled. The table of targets is the loop's thread's. Any thread.
+    /// Releases the target of a cancelled perform on the loop's thread, which owns the table of targets. Threads: any.
     @inline(never) func releaseTarget(of perform: PerformName) {
         if isCurrent {
             _ = cancellables.remove(perform)
@@ -168,12 +167,9 @@ extension GRunLoop {
     ///
     /// - Parameters:
     ///   - order: closures of a lower order are called first, and closures of equal order in the order of these calls.
-    ///   - names: the modes. With an empty list the closure is never called.
-    ///   - target: the object by which, together with `key`, ``cancelPerforms(target:key:)`` finds the closure. It is
-    ///     retained until the closure was called or cancelled. It may then be released on the loop's thread, so it must
-    ///     be Sendable; with `isolation:` it can be any object of the actor. If it is nil, the closure cannot be
-    ///     cancelled.
-    ///   - key: see `target`. If it is nil, the closure is found by its target alone.
+    ///   - names: the modes. If the list is empty, the closure is never called.
+    ///   - target: as in ``perform(after:inModes:target:key:_:)``. If it is nil, the closure cannot be cancelled.
+    ///   - key: if it is nil, only a cancellation without a key finds the closure.
     ///   - body: the closure to call.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
@@ -192,7 +188,7 @@ extension GRunLoop {
         guard !Fork.refuses("perform(order:)"), requireOwnThread("perform(order:)"), !names.isEmpty, !isDead else {
             return
         }
-        // Before anything is added, because hashing the key calls code of the program.
+        // Hashes the key before anything is added, because hashing runs user code.
         let name = name()
         let number = cancellables.add(name, heldBy: holder)
         let source = Source(order: order) { [unowned self] in
@@ -205,13 +201,14 @@ extension GRunLoop {
         source.signal()
     }
 
-    /// Cancels the closures of a target that ``perform(after:inModes:target:key:_:)`` and
-    /// ``perform(order:inModes:target:key:_:)`` of this loop have not called yet. Closures that other threads have
-    /// queued stay.
+    /// Cancels the closures of a target that ``perform(after:inModes:target:key:_:)`` or
+    /// ``perform(order:inModes:target:key:_:)`` of this loop has added, and that were not called yet. Closures of
+    /// ``performOnThread(inModes:_:)`` cannot be cancelled.
     ///
     /// - Parameters:
     ///   - target: the target of the closures to cancel.
-    ///   - key: if it is nil, all closures of the target are cancelled; otherwise only those that have an equal key.
+    ///   - key: if it is nil, all closures of the target are cancelled. Otherwise only those with an equal key are
+    ///     cancelled.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation methods
     /// are `cancelPreviousPerformRequests(withTarget:selector:object:)` and
@@ -221,9 +218,9 @@ extension GRunLoop {
         if let wanted = Cancellables.Name(target, key) { takeBack(wanted) }
     }
 
-    /// Cancels the performs that the name means, in the order in which they were added.
+    /// Cancels the performs that `wanted` covers, in the order of addition.
     func takeBack(_ wanted: Cancellables.Name) {
-        // Goes over a copy, because comparing keys calls the user's code, which may add and cancel others.
+        // Iterates over a copy, because comparing keys runs user code, which may add and cancel performs.
         for (number, name) in cancellables.candidates(for: wanted) where name.isMeant(by: wanted) {
             guard let removed = cancellables.remove(number) else { continue }
             removed.source?.invalidate()
@@ -233,14 +230,14 @@ extension GRunLoop {
 }
 
 extension Cancellables.Name {
-    /// Nil without a target. Hashes the key, which calls code of the program.
+    /// Returns nil if there is no target. Hashes the key, which runs user code.
     init?(_ target: AnyObject?, _ key: (any Hashable & Sendable)?) {
         guard let target else { return nil }
         self.init(.object(ObjectIdentifier(target)), key: key.map { AnyHashable($0) })
     }
 }
 
-/// The outcome for the waiting thread. Written before that thread is woken, read afterwards.
+/// The outcome of a closure for the waiting thread. It is written before that thread is woken, and read afterwards.
 private final class ResultBox<Value: Sendable, Failure: Error>: @unchecked Sendable {
     private(set) var outcome: Result<Value, Failure>?
 

@@ -11,18 +11,18 @@ extension GRunLoop {
     /// _ = port.trySend(GRunLoop.PortMessage(id: 7, [.bytes(data)], replyPort: mine))
     /// ```
     ///
-    /// Messages are handled in the order in which they were sent, one in each pass, as the item of the pass's stage 10.
-    /// They wait while the loop runs in none of the port's modes. A message wakes a loop that sleeps in one of these
-    /// modes. If a handler runs the loop, the nested run goes on with the next message.
+    /// The loop handles messages in the order in which they were sent, one in each pass, as the item of stage 10.
+    /// Messages wait while the loop runs in none of the port's modes. A message wakes a loop that sleeps in one of
+    /// these modes. If a handler runs the loop, the nested run handles the next message.
     ///
-    /// A port is in one loop at a time, and in any number of its modes. A port keeps its modes from being finished even
-    /// if no message ever comes. So a thread can be kept alive with a port. When the loop's thread ends, the port
-    /// leaves its modes and keeps its waiting messages. It can then be added to another loop. A port needs no file
+    /// A port is in one loop at a time, and in any number of its modes. A mode with a port is never finished, even if
+    /// no message ever arrives. So a port can keep a thread's loop running. When the loop's thread ends, the port
+    /// leaves its modes and keeps its waiting messages. You can then add it to another loop. A port uses no file
     /// descriptor.
     ///
-    /// The program holds a port, and so do the modes that it is in, and messages that carry it. If a message that
-    /// carries a port waits in that port, the port holds itself until the message is delivered or the port is
-    /// invalidated.
+    /// The program retains a port, and so do the port's modes and the messages that carry the port. If a message waits
+    /// in the port that it carries, this is a reference cycle. The cycle ends when the message is delivered or the port
+    /// is invalidated.
     ///
     /// To send many values of one type, use a ``Channel``, which delivers any number of them in one pass.
     ///
@@ -33,7 +33,7 @@ extension GRunLoop {
         @exclusivity(unchecked) private var turns = Places<TurnPlace<Port>>()
         var isCommonItem = false
         var isValidLocked = true
-        /// True if messages have come that were not all taken.
+        /// True if the queue may have messages.
         private var hasMessages = false
         /// True while the receiving task has not asked for the next message.
         private var isPaused = false
@@ -53,25 +53,25 @@ extension GRunLoop {
         deinit {
             guard !Fork.isChild else { return }
             letGo(of: inbox.close())
-            // The port is in no mode, and nobody else has a reference to it, so no lock is needed.
+            // No lock is needed, because the port is in no mode, and nobody else has a reference to it.
             for handler in invalidationHandlers { handler() }
         }
 
-        /// Whether the port is valid. False once ``invalidate()`` was called.
+        /// Whether the port is valid. False once ``invalidate()`` was called, and in a forked child.
         ///
         /// Threads: any. The corresponding Foundation property is `Port.isValid`.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
 
-        /// Removes the port from every mode, permanently. After that, sending to the port fails, also for threads and
-        /// tasks that wait for room. Messages that were not delivered are released on this thread. A handler that is
-        /// running goes on. Then the closures from ``onInvalidation(_:)`` are called. A second call does nothing.
+        /// Removes the port from every mode, permanently. After that, sending to the port fails, even for threads and
+        /// tasks that already wait for room. Undelivered messages are released on the calling thread. Then the closures
+        /// from ``onInvalidation(_:)`` are called. A handler that is running continues. A second call does nothing.
         ///
         /// Threads: any. The corresponding Foundation function is `Port.invalidate`.
         public func invalidate() {
             guard !Fork.isChild else { return }
             let held = guardian.lock()
             let isFirst = isValidLocked
-            // Taken before the port leaves its loop, because after that the loop's lock guards the port no more.
+            // Taken before the port leaves its loop, because then the loop's lock no longer guards the port.
             let (handlers, former) = (invalidationHandlers, task)
             if isFirst { (invalidationHandlers, task) = ([], nil) }
             _ = endLocked(held)
@@ -83,9 +83,9 @@ extension GRunLoop {
             withExtendedLifetime(former) {}
         }
 
-        /// Calls a closure once, when the port becomes invalid. It is called on the thread that invalidates or releases
-        /// the port, after the port has left its modes. Several closures are called in the order in which they were
-        /// added. If the port is invalid already, the closure is called immediately.
+        /// Calls a closure once, when the port becomes invalid. The closure is called on the thread that invalidates or
+        /// releases the port, after the port has left its modes. Several closures are called in the order in which they
+        /// were added. If the port is already invalid, the closure is called immediately.
         ///
         /// The closure must not own a reference to the port: that would be a reference cycle.
         ///
@@ -99,14 +99,12 @@ extension GRunLoop {
             if !isValid { body() }
         }
 
-        /// Whether the calling thread is the thread of the port's loop.
         var isOnItsLoop: Bool { guardian.withLock { guardian.loop?.isOfThisThread ?? false } }
 
         // MARK: Without a lock
 
-        /// Releases undelivered messages one after the other. A message may hold a port whose queue has a message that
-        /// holds another port, and so on. Releasing such a chain recursively would need stack in proportion to its
-        /// length.
+        /// Releases undelivered messages without recursion. A message may hold a port whose queue has a message that
+        /// holds another port, and so on. A recursive release of a long chain would overflow the stack.
         private func letGo(of undelivered: consuming [PortMessage]) {
             var messages = undelivered
             while !messages.isEmpty {
@@ -118,14 +116,15 @@ extension GRunLoop {
             }
         }
 
-        /// Closes a port that nobody else holds, and returns its messages. If a weak reference still leads to the port,
-        /// it is invalid.
+        /// Closes a port that nobody else holds, and returns its messages. The port becomes invalid, because a weak
+        /// reference may still lead to it.
         private func takeUndelivered() -> [PortMessage] {
             guardian.withLock { isValidLocked = false }
             return inbox.close()
         }
 
-        /// Called when messages may have come: notes it in the port's modes, and ends a sleep in one of them.
+        /// Called when messages may have arrived. Marks the port as ready in its modes, and ends a sleep in these
+        /// modes.
         func noteMessages() {
             let held = guardian.lock()
             hasMessages = true
@@ -134,13 +133,13 @@ extension GRunLoop {
             kick?.send()
         }
 
-        /// Makes a task the receiver: each message is delivered when the task asks for it. Returns false if there is a
+        /// Makes a task the receiver. Each message is delivered when the task asks for it. Returns false if there is a
         /// receiver already.
         func setTask(_ body: @escaping @Sendable (PortMessage) -> Void) -> Bool {
             guardian.withLock {
                 guard task == nil, handler == nil else { return false }
-                // An invalid port must not keep `body`: the task holds the port, and ``invalidate()``, which breaks
-                // that cycle, was called already.
+                // An invalid port must not keep `body`. If `body` retains the port, only ``invalidate()`` can break the
+                // cycle, and it was called already.
                 guard isValidLocked else { return true }
                 (task, isPaused) = (body, true)
                 _ = noteReadinessLocked()
@@ -148,7 +147,7 @@ extension GRunLoop {
             }
         }
 
-        /// The receiving task asks for a message.
+        /// Called when the receiving task asks for a message.
         func ask() {
             let held = guardian.lock()
             isPaused = false
@@ -157,7 +156,7 @@ extension GRunLoop {
             kick?.send()
         }
 
-        /// Passes a message to the handler or the task, and releases it. A message that nobody handles is dropped.
+        /// Passes a message to the handler or the task, and releases it. If there is neither, the message is dropped.
         func deliver(_ taken: inout PortTaken) {
             guard var message = taken.message.take() else { return }
             message.receivePort = self
@@ -171,18 +170,18 @@ extension GRunLoop {
             guard hasMessages, !isPaused else { return false }
             hasMessages = inbox.takeNext(&taken)
             if taken.message != nil, let task { (taken.task, isPaused) = (task, true) }
-            // The other ports come before the next message of this one.
+            // The other ports have their turns before this port's next message.
             eachTurnLocked { $0.ports.note($1, false) }
             if hasMessages { _ = noteReadinessLocked() }
             return taken.message != nil
         }
 
-        /// Makes the port the first one in a mode, because a test has chosen it.
+        /// Gives the port the next turn in a mode, because a test has chosen it.
         func moveToFrontLocked(in mode: ModeState) {
             if let place = turns[mode] { mode.ports.listFirst(place.turn) }
         }
 
-        /// Notes in the port's modes whether a message can be delivered. If one can, the returned kick ends a sleep in
+        /// Marks in the port's modes whether a message can be delivered. If it can, the returned kick ends a sleep in
         /// these modes.
         private func noteReadinessLocked() -> Kick? {
             let isReady = hasMessages && !isPaused && isValidLocked
@@ -202,34 +201,36 @@ extension GRunLoop {
     }
 }
 
-/// The waiting messages of a port. ``PortChannel`` implements this, so that a port does not depend on channels.
+/// The waiting messages of a port. ``PortChannel`` implements this protocol, so that a port does not depend on
+/// channels.
 protocol PortMessageQueue: AnyObject, Sendable {
-    /// Takes the message that has waited longest, if there is one. Returns whether more wait.
+    /// Takes the oldest message, if there is one. Returns whether more messages wait.
     func takeNext(_ taken: inout PortTaken) -> Bool
-    /// Resumes the senders whose messages got the room that ``takeNext(_:)`` made.
+    /// Resumes the senders that ``takeNext(_:)`` has made room for.
     func resumeSenders()
-    /// Accepts no more messages. Returns those that were not delivered.
+    /// Accepts no more messages. Returns the undelivered messages.
     func close() -> [GRunLoop.PortMessage]
     var capacity: Int { get }
     var count: Int { get }
 
-    /// Returns where to put a message, if it is accepted. The caller puts it there, and calls ``commit()``.
+    /// Returns the address for a message, or why it is not accepted. The caller writes the message there and calls
+    /// ``commit()``.
     func begin() -> PortSlot
-    /// Accepts the message that was put in its place. Returns whether the caller has to tell the port.
+    /// Accepts the message that the caller has written. Returns whether the caller must call `noteMessages()`.
     func commit() -> Bool
-    /// Sends to a full port: blocks the thread until there is room, until `end` at most. Returns whether the message
-    /// was sent.
+    /// Sends to a full port: blocks the thread until there is room, or until `end`. Returns whether the message was
+    /// sent.
     func send(_ message: consuming GRunLoop.PortMessage, until end: Nanoseconds) -> Bool
     /// Sends to a full port: suspends the task until there is room. Returns whether the message was sent.
     nonisolated(nonsending) func wait(toSend message: consuming GRunLoop.PortMessage) async -> Bool
 }
 
-/// The result of taking a message from a port, for use without a lock.
+/// A message that was taken from a port with the lock held, and is used without the lock.
 struct PortTaken: ~Copyable {
     var message: GRunLoop.PortMessage?
     /// Passes the message to the receiving task; nil if a handler receives.
     var task: (@Sendable (GRunLoop.PortMessage) -> Void)?
-    /// True if waiting senders got room, and have to be resumed.
+    /// True if waiting senders got room and must be resumed.
     var hasAdmitted = false
 }
 
@@ -239,7 +240,8 @@ enum PortSlot {
 }
 
 extension GRunLoop.Port: ModeItem {
-    /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
+    /// Adds the port to a mode, removes it, or returns whether it is in the mode: see
+    /// ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
     @discardableResult public func carryOut(
         _ operation: GRunLoop.MembershipOperation, of loop: GRunLoop, forMode mode: GRunLoop.Mode
     ) -> Bool {
@@ -268,7 +270,7 @@ extension GRunLoop.Port: ModeItem {
 }
 
 extension GRunLoop.Port: CustomStringConvertible {
-    /// A text for people: whether the port is valid, and how many messages wait. The format may change.
+    /// Describes the port for people: whether it is valid, and how many messages wait. The format may change.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {

@@ -4,7 +4,7 @@
 final class PortChannel: PortMessageQueue {
     private let core: ChannelCore
 
-    /// Safe to share, because it is never changed, and its closures capture nothing.
+    /// Safe to share, because it never changes and its closures capture nothing.
     nonisolated(unsafe) private static let type = ChannelElementType(
         size: MemoryLayout<GRunLoop.PortMessage>.stride, alignment: MemoryLayout<GRunLoop.PortMessage>.alignment,
         move: { from, to, count in
@@ -66,8 +66,7 @@ final class PortChannel: PortMessageQueue {
         return end(of: memory, await core.wait(toSend: UnsafeMutableRawPointer(memory)))
     }
 
-    /// Frees the memory of a message, and releases a message that the channel has not taken. Returns whether it has
-    /// taken it.
+    /// Frees the memory of a message, and releases a message that was not sent. Returns whether it was sent.
     private func end(of memory: UnsafeMutablePointer<GRunLoop.PortMessage>, _ result: GRunLoop.SendResult) -> Bool {
         if result != .enqueued { memory.deinitialize(count: 1) }
         memory.deallocate()

@@ -10,11 +10,11 @@ extension Confined {
 extension GRunLoop.Port {
     /// Creates a port whose handler belongs to the caller's actor, and is called and released there.
     ///
-    /// The port can be added to the actor's own loop only, and to a loop of virtual time on that loop's thread. Adding
-    /// it to another loop ends the process with a message. The port holds the actor until the port is invalidated.
+    /// The port can be added only to the actor's own loop, or to a loop of virtual time on that loop's thread. Adding
+    /// it to another loop ends the process with a message. The port retains the actor until the port is invalidated.
     ///
-    /// The actor is `isolation`: pass `self` in an actor, or `#isolation` anywhere. It must live on a run loop;
-    /// otherwise the process ends with a message. The handler need not be `@Sendable`.
+    /// `isolation` names the actor: pass `self` in an actor, or `#isolation` anywhere. The actor must live on a run
+    /// loop; otherwise the process ends with a message. The handler need not be `@Sendable`.
     ///
     /// Threads: the actor's. Otherwise it works like ``init(capacity:handler:)``.
     public convenience init(
@@ -27,7 +27,7 @@ extension GRunLoop.Port {
     /// Creates a port whose handler belongs to the main actor, and is called and released there. Write the handler as
     /// `{ @MainActor message in ... }`.
     ///
-    /// The port can be added to the main loop only, and to a loop of virtual time on the main actor. Adding it to
+    /// The port can be added only to the main loop, or to a loop of virtual time on the main actor. Adding it to
     /// another loop ends the process with a message.
     ///
     /// Threads: any. Otherwise it works like ``init(capacity:handler:)``.

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages that ports carry, and the parts of a message.
+// Messages that ports carry, and their parts.
 
 extension GRunLoop {
     /// A message to a ``Port``: a number, data and ports, and an optional port for the reply.
     ///
-    /// The bytes are not copied on the way: the receiver gets the array that was sent.
+    /// The bytes are not copied: the receiver gets the array that was sent.
     ///
-    /// A sender that wants a reply passes a port of its own, which is in its own loop. The receiver sends the reply to
-    /// that port:
+    /// A sender that wants a reply passes a port that is in its own loop. The receiver sends the reply to that port:
     ///
     /// ```swift
     /// let main = GRunLoop.Port { message in _ = message.replyPort?.trySend(GRunLoop.PortMessage(id: 2)) }
@@ -24,26 +23,26 @@ extension GRunLoop {
         public struct Component: Sendable {
             enum Storage: Sendable {
                 case array([UInt8])
-                /// Memory that an object keeps alive, for messages that C sends.
+                /// Memory that an object keeps alive, for messages from C.
                 case kept(any AnyObject & Sendable, Memory)
                 case port(Port)
             }
 
-            /// Memory that is only read, and only while the object that keeps it is alive.
+            /// Memory that is never written, and is read only while the object that keeps it is alive.
             struct Memory: @unchecked Sendable {
                 let bytes: UnsafeRawBufferPointer
             }
 
             let storage: Storage
 
-            /// A part with bytes. The receiver gets this array. Threads: any.
+            /// Makes a part that holds bytes. The receiver gets the same array. Threads: any.
             public static func bytes(_ bytes: [UInt8]) -> Self { Self(storage: .array(bytes)) }
 
-            /// A part with a port, to which the receiver can send. An invalid port is carried like a valid one, because
-            /// a port may also become invalid on the way. Threads: any.
+            /// Makes a part that holds a port, to which the receiver can send. The port may be invalid, because a valid
+            /// port could become invalid before delivery, too. Threads: any.
             public static func port(_ port: Port) -> Self { Self(storage: .port(port)) }
 
-            /// The bytes; nil if the part is a port. Bytes that C has sent are copied. Threads: any.
+            /// The bytes; nil if the part is a port. Bytes from C are copied. Threads: any.
             public var bytes: [UInt8]? {
                 switch storage {
                 case .array(let bytes): bytes
@@ -58,26 +57,25 @@ extension GRunLoop {
             }
         }
 
-        /// The meaning of the message, on which sender and receiver agree.
+        /// A number for the meaning of the message, on which sender and receiver agree.
         ///
         /// Threads: any. The corresponding Foundation property is `PortMessage.msgid`.
         public var id: UInt32
 
-        /// Bytes and ports, in the order in which the sender gave them.
+        /// The bytes and ports, in the order in which the sender gave them.
         ///
         /// Threads: any. The corresponding Foundation property is `PortMessage.components`.
         public var components: [Component]
 
-        /// The port to which the sender wants a reply; nil if it wants none.
+        /// The port to which the sender wants a reply; nil if the sender wants no reply.
         ///
         /// Threads: any. In a received message, the corresponding Foundation property is `PortMessage.sendPort`; in a
         /// message to be sent, it is `receivePort`.
         public var replyPort: Port?
 
-        /// The ports that the message holds: its components and the reply port.
         var ports: [Port] { components.compactMap(\.port) + (replyPort.map { [$0] } ?? []) }
 
-        /// The port through which the message came; nil until it is delivered.
+        /// The port that received the message; nil until the message is delivered.
         ///
         /// Threads: any. The corresponding Foundation property is `PortMessage.receivePort`.
         public internal(set) var receivePort: Port?

@@ -6,16 +6,16 @@ extension GRunLoop.Port {
     public typealias Messages = GRunLoop.ItemSequence<GRunLoop.PortMessage, Never>
 
     /// Returns the messages of a port without a handler as an asynchronous sequence, for `for await`. In the given
-    /// modes, the loop delivers a message when the task asks for it. Until then the message waits in the port, and
-    /// counts in ``count``.
+    /// modes, the loop delivers a message when the task asks for one. Until then, messages wait in the port and count
+    /// in ``count``.
     ///
     /// A port has one receiver, which is never replaced. If the port has a handler or an iterator already, a new
-    /// iterator ends immediately and logs a message. Cancelling the task or releasing the iterator invalidates the
+    /// iterator logs a message and ends immediately. Cancelling the task or releasing the iterator invalidates the
     /// port. The sequence also ends when the port is invalidated, and when the loop's thread ends.
     ///
     /// - Parameters:
     ///   - loop: the loop to which the port is added.
-    ///   - names: the modes in which messages are delivered. With an empty list, no message is delivered until the port
+    ///   - names: the modes in which messages are delivered. If the list is empty, nothing is delivered until the port
     ///     is added to a mode.
     ///
     /// Threads: any. There is no corresponding Foundation function.
@@ -31,8 +31,7 @@ extension GRunLoop.Port {
                 return Messages.Iterator(mailbox)
             }
             mailbox.open(for: self)
-            // Called after `open(for:)`. An invalid port closes the mailbox immediately, and the mailbox must know the
-            // port to release it.
+            // If the port is invalid already, this closes the mailbox immediately.
             self.onInvalidation { [weak mailbox] in mailbox?.close(.done) }
             for name in names { loop.add(self, forMode: name) }
             return Messages.Iterator(mailbox) { self.ask() }

@@ -2,13 +2,13 @@
 // Creating a port, and sending to it.
 
 extension GRunLoop.Port {
-    /// Creates a port that is in no loop yet. Messages can be sent already, and wait.
+    /// Creates a port that is in no loop yet. You can send messages already, but they wait until the port is in a loop.
     ///
     /// - Parameters:
     ///   - capacity: how many messages may wait. Zero and negative values mean one; `Int.max` means no limit.
     ///   - handler: called with each message, on the loop's thread. It may run the loop, send, and invalidate the port.
-    ///     If it is nil, messages are dropped when their turn comes, unless a task awaits them
-    ///     (``messages(on:inModes:)``).
+    ///     If it is nil, and no task awaits the messages (``messages(on:inModes:)``), each message is dropped at its
+    ///     turn.
     ///
     /// Threads: any. The corresponding Foundation functions are `Port.init` and `Port.setDelegate`.
     public convenience init(
@@ -17,13 +17,13 @@ extension GRunLoop.Port {
         self.init(PortChannel(capacity: capacity), confined: nil, handler: handler)
     }
 
-    /// Sends a message if there is room, and never waits. You can call it on the loop's own thread too, in the handler,
-    /// and in an async function. To wait for room, call ``send(_:before:)`` or ``send(_:)``.
+    /// Sends a message if there is room, and never waits. You can also call it in the handler and in an async function.
+    /// To wait for room, call ``send(_:before:)`` or ``send(_:)``.
     ///
-    /// The receiver gets this message with its arrays, not copies of them.
+    /// The message's arrays are not copied.
     ///
-    /// - Returns: true if the message waits to be delivered; false if the port is full or invalid. A message is not
-    ///   delivered if the port is invalidated before the message's turn.
+    /// - Returns: true if the message waits to be delivered; false if the port is full or invalid. If the port is
+    ///   invalidated before the message's turn, the message is not delivered.
     ///
     /// Threads: any; not from a signal handler. The corresponding Foundation function is
     /// `Port.send(before:msgid:components:from:reserved:)` with a date that has passed.
@@ -39,19 +39,19 @@ extension GRunLoop.Port {
         }
     }
 
-    /// Sends a message, and blocks the thread while the port is full, until `limit` at most. On the thread of the
-    /// port's own loop it does not wait, because nobody else could make room there. Waiting threads and tasks get room
-    /// in the order in which they began to wait.
+    /// Sends a message. While the port is full, blocks the thread, until `limit` at most. On the thread of the port's
+    /// own loop it does not wait, because no other thread can make room. Waiting threads and tasks get room in the
+    /// order in which they began to wait.
     ///
     /// - Parameters:
     ///   - message: the message to send.
-    ///   - limit: until when to wait for room, on the system's clock, also in virtual time. With a date that has
-    ///     passed, the thread does not wait.
+    ///   - limit: when to stop waiting for room, on the system's clock, even in virtual time. If this date has passed,
+    ///     the thread does not wait.
     /// - Returns: true if the message waits to be delivered; false if the port is full or invalid.
     ///
     /// Threads: any; not from a signal handler. In a task, call ``send(_:)`` instead, which suspends the task. The
     /// corresponding Foundation function is `Port.send(before:msgid:components:from:reserved:)`.
-    @available(*, noasync, message: "it blocks the thread; await send(_:)")
+    @available(*, noasync, message: "it blocks the thread; use await send(_:)")
     public func send(_ message: consuming GRunLoop.PortMessage, before limit: GRunLoop.Instant) -> Bool {
         send(message, until: Nanoseconds(saturating: limit))
     }
@@ -61,11 +61,11 @@ extension GRunLoop.Port {
     ///
     /// - Parameters:
     ///   - message: the message to send.
-    ///   - timeout: how long to wait for room. Zero and negative mean not at all.
+    ///   - timeout: how long to wait for room. Zero and negative values mean no wait.
     /// - Returns: true if the message waits to be delivered; false if the port is full or invalid.
     ///
     /// Threads: any; not from a signal handler. In a task, call ``send(_:)`` instead, which suspends the task.
-    @available(*, noasync, message: "it blocks the thread; await send(_:)")
+    @available(*, noasync, message: "it blocks the thread; use await send(_:)")
     public func send(_ message: consuming GRunLoop.PortMessage, timeout: Duration) -> Bool {
         send(message, until: Nanoseconds.now().addingSaturating(Nanoseconds(saturating: timeout)))
     }
@@ -91,7 +91,7 @@ extension GRunLoop.Port {
     /// - Returns: true if the message waits to be delivered. False if the port is invalid, or if it is full and the
     ///   task is cancelled.
     ///
-    /// Threads: any. Otherwise it works like ``send(_:before:)``. ``trySend(_:)`` does not wait.
+    /// Threads: any. On the thread of the port's loop it waits, too. Otherwise it works like ``send(_:before:)``.
     nonisolated(nonsending) public func send(_ message: consuming GRunLoop.PortMessage) async -> Bool {
         guard !Fork.refuses("Port.send") else { return false }
         message.receivePort = nil
@@ -105,8 +105,8 @@ extension GRunLoop.Port {
         }
     }
 
-    /// Tells the port of a message that was sent after a wait, because it may be that nobody else has told the port.
-    /// The queue may be empty, because the loop may have taken the message already.
+    /// Calls `noteMessages()` after a send that has waited, in case no other thread has done so. The call is not
+    /// necessary if the loop has taken the message already.
     private func noteSent(_ isSent: Bool) -> Bool {
         if isSent, inbox.count > 0 { noteMessages() }
         return isSent
@@ -115,6 +115,6 @@ extension GRunLoop.Port {
     /// How many messages may wait, at least one. Threads: any.
     public var capacity: Int { inbox.capacity }
 
-    /// How many messages wait. The number may have changed when this returns. Threads: any.
+    /// How many messages wait. The number may have changed when this property returns. Threads: any.
     public var count: Int { Fork.isChild ? 0 : inbox.count }
 }

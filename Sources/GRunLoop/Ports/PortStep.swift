@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stage 10 for ports: one message of one port.
+// Stage 10 for ports: handles one message of one port.
 
 import CGRun
 
 extension GRunLoop {
-    /// Stage 10 for a port: handles one message. Returns whether there was one, because a callout before this may have
-    /// taken the last.
+    /// Handles a message of the port whose turn it is. Returns false if an earlier callout has taken the last message.
     func servicePortLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         guard let port = mode.ports.next else { return false }
         return port._withUnsafeGuaranteedRef { content in

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The items of a mode that take turns (ports, idle queues), and whose turn it is.
+// The items of a mode that take turns, which are ports and idle queues, and the order of their turns.
 
-/// The turn of an item in one mode. The item holds it until it leaves the mode. A turn is linked to its neighbours in
-/// the order of turns. So the cost for one item does not depend on the number of the others.
+/// The turn of an item in one mode. The item retains the turn until it leaves the mode. Turns are linked to each other,
+/// so the cost for one item does not depend on the number of other items.
 final class Turn<Member: AnyObject> {
     let member: Unmanaged<Member>
     /// The mode lives as long as its loop.
@@ -19,8 +19,8 @@ final class Turn<Member: AnyObject> {
     }
 }
 
-/// The turn of an item in one of its modes, as the item keeps it. Retained from the beginning until ``end()``. It is
-/// not reference-counted in between, because a port uses it for each message.
+/// An item's reference to its turn in one of its modes, retained until ``end()``. Uses of the turn are not
+/// reference-counted, for speed: a port uses its turn for each message.
 struct TurnPlace<Member: AnyObject>: Place {
     let turn: Unmanaged<Turn<Member>>
 
@@ -32,8 +32,8 @@ struct TurnPlace<Member: AnyObject>: Place {
 }
 
 /// The items of a mode that take turns. Guarded by the loop's lock. Items that have work are listed in the order of
-/// their turns. An item that gets work becomes the last. An item whose turn comes leaves the list first, and is listed
-/// again behind all others if it has more work.
+/// their turns. An item that gets work is listed last. At its turn, an item leaves the list. If it has more work, it is
+/// then listed last again.
 struct TurnList<Member: AnyObject> {
     /// All items, which the mode retains.
     private var members: [UnsafeMutableRawPointer: Member] = [:]
@@ -44,22 +44,22 @@ struct TurnList<Member: AnyObject> {
     var isEmpty: Bool { members.isEmpty }
     var hasReadyItems: Bool { first != nil }
 
-    /// The item whose turn it is; nil if none has work. Not retained, because the mode holds it.
+    /// The item whose turn it is; nil if no item has work. Not retained, because the mode retains it.
     var next: Unmanaged<Member>? { first?._withUnsafeGuaranteedRef { $0.member } }
 
-    /// All items that have work, in the order of their turns. For tests, which choose one.
+    /// All items that have work, in the order of their turns. For tests that choose the next item.
     var ready: [Unmanaged<Member>] {
         sequence(first: first) { $0?._withUnsafeGuaranteedRef { $0.next } }.prefix { $0 != nil }
             .compactMap { $0?._withUnsafeGuaranteedRef { $0.member } }
     }
 
-    /// Finds an item. Unlike ``all``, the search allocates no memory.
+    /// Finds an item without allocating memory, unlike a search in ``all``.
     func first(where isWanted: (Member) -> Bool) -> Member? {
         for member in members.values where isWanted(member) { return member }
         return nil
     }
 
-    /// Whether the mode still has the item. The item may be deallocated: only its address is compared.
+    /// Whether the mode still has the item. The item may be deallocated, because only its address is compared.
     func contains(_ wanted: Unmanaged<Member>) -> Bool {
         next?.toOpaque() == wanted.toOpaque() || members[wanted.toOpaque()] != nil
     }
@@ -68,12 +68,12 @@ struct TurnList<Member: AnyObject> {
         members[Unmanaged.passUnretained(member).toOpaque()] = member
     }
 
-    /// Removes an item from the mode. The item has left the list of turns already.
+    /// Removes an item from the mode. The item must have left the list of turns already.
     mutating func remove(_ member: Member) {
         members[Unmanaged.passUnretained(member).toOpaque()] = nil
     }
 
-    /// Lists an item that has work, or takes an item that has none off the list.
+    /// Adds an item to the list if it has work; otherwise removes the item from the list.
     mutating func note(_ turn: Unmanaged<Turn<Member>>, _ hasWork: Bool) {
         turn._withUnsafeGuaranteedRef {
             guard hasWork != $0.isListed else { return }
@@ -107,19 +107,18 @@ struct TurnList<Member: AnyObject> {
         (turn.previous, turn.next) = (nil, nil)
     }
 
-    /// In debug builds: the list is the same from both ends.
     @inline(__always) private func checkInvariants() {
         #if DEBUG
             guard members.count <= Invariant.few else { return }
             var (before, at) = (nil as Turn<Member>?, first?.takeUnretainedValue())
             var count = 0
             while let turn = at, count <= members.count {
-                invariant(turn.isListed, "a turn in the list knows so")
-                invariant(turn.previous?.takeUnretainedValue() === before, "a turn knows the one before")
+                invariant(turn.isListed, "a turn in the list is marked as listed")
+                invariant(turn.previous?.takeUnretainedValue() === before, "a turn refers to the previous one")
                 (before, at) = (turn, turn.next?.takeUnretainedValue())
                 count += 1
             }
-            invariant(at == nil, "a list of turns ends")
+            invariant(at == nil, "a list of turns has no cycle")
             invariant(last?.takeUnretainedValue() === before, "the list knows its last turn")
         #endif
     }

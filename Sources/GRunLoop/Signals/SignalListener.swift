@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A listener for one signal: an eventfd that counts the signals.
+// A listener for one signal, with an eventfd that counts the signals.
 
 import CGRun
 import Glibc
 
-/// Listens to one signal of the process from its creation until ``end()``. Threads: any.
+/// Listens to one signal of the process from the listener's creation until ``end()``. Threads: any.
 final class SignalListener: @unchecked Sendable {
-    /// Guards the list of listeners, and the process's signal dispositions as far as the library changes them
-    /// (signals.c).
+    /// Guards the list of listeners, and the signal dispositions that the library changes (signals.c).
     private static let lock = Lock.take()
 
     let event: Int32
@@ -17,7 +16,7 @@ final class SignalListener: @unchecked Sendable {
     init(_ signal: Int32, replacing: Bool) throws(GRunLoop.SystemError) {
         if Fork.isChild { throw .forked }
         if SignalRefusal.isRefused(signal) { throw .signalRefused(signal) }
-        // The program may not have a loop yet, which would have started to watch for fork().
+        // Normally the first loop starts to watch for fork(), but the program may not have a loop yet.
         cgrun_watch_fork()
         let event = cgrun_event_new()
         guard event >= 0 else { throw .init(errno: errno, of: "eventfd2(2)") }
@@ -38,12 +37,12 @@ final class SignalListener: @unchecked Sendable {
         cgrun_close(event)
     }
 
-    /// Returns how many signals have come since the last call.
+    /// Returns the number of signals since the last call.
     func take() -> Int { Int(clamping: cgrun_event_take(event)) }
 
     /// Stops listening. A second call does nothing.
     func end() {
-        // A forked child changes nothing, because the signal handler itself ignores signals there (signals.c).
+        // Not needed in a forked child, where the signal handler itself ignores signals (signals.c).
         guard !Fork.isChild else { return }
         Self.lock.withLock {
             if let ended = listener.take() { cgrun_signal_stop(ended) }

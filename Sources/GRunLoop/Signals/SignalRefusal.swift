@@ -4,12 +4,12 @@
 import Glibc
 
 enum SignalRefusal {
-    /// Says why a run loop does not listen to the signal.
+    /// Returns the reason why a run loop cannot listen to the signal, and the remedy.
     static func refused(_ signal: Int32) -> String {
         isRefused(signal)
-            ? "\(name(of: signal)) is not for a run loop: \(remedy(for: signal))"
-            : "no signal that a program can handle has the number \(signal); use SIGHUP, SIGINT, SIGTERM and so on, "
-                + "or one from SIGRTMIN to SIGRTMAX"
+            ? "a run loop cannot watch \(name(of: signal)): \(remedy(for: signal))"
+            : "a program cannot handle a signal with the number \(signal); use a signal such as SIGHUP or SIGTERM, or "
+                + "one from SIGRTMIN to SIGRTMAX"
     }
 
     static func handled(_ signal: Int32) -> String {
@@ -17,18 +17,18 @@ enum SignalRefusal {
             + "over until the last source ends, or leave the signal alone"
     }
 
-    /// The advice for a program that wants to listen to a refused signal.
+    /// The remedy for a program that wants to listen to a refused signal.
     private static func remedy(for signal: Int32) -> String {
         switch signal {
         case SIGCHLD:
-            "one signal can stand for many children, and other code waits for its own children; use a ChildSource for "
-                + "each"
-        case SIGKILL, SIGSTOP: "no process can handle it; have the sender use SIGTERM or SIGTSTP"
-        case SIGABRT: "abort() ends the process once its handler has returned; end it in order with SIGTERM"
+            "one SIGCHLD can report several children, and other code may wait for its own children; use a ChildSource "
+                + "for each child"
+        case SIGKILL, SIGSTOP: "no process can handle this signal; let the sender use SIGTERM or SIGTSTP"
+        case SIGABRT: "abort() ends the process when the handler returns; use SIGTERM for an orderly end"
         case SIGTTIN, SIGTTOU:
-            "a read or write of the terminal in the background would be repeated forever; ignore the signal with "
-                + "SIG_IGN, so that a read fails with EIO and a write continues"
-        case SIGTRAP: "GLib ends the process with it after a fatal message; let the process end, and debug it"
+            "a background process that handles this signal would retry its use of the terminal forever; set the signal "
+                + "to SIG_IGN, so that a read fails with EIO and a write continues"
+        case SIGTRAP: "GLib ends the process with this signal after a fatal message; let the process end, and debug it"
         default: "the failed instruction would fail again when the handler returns; let the process end, and debug it"
         }
     }

@@ -4,14 +4,15 @@
 import Glibc
 
 extension GRunLoop {
-    /// The signals that have come since the last element, and how many of each: ``SignalSource`` for `for try await`.
+    /// The signals of the process as an asynchronous sequence: ``SignalSource`` for `for try await`.
     ///
-    /// Listening begins when an iterator is made. It ends immediately when the task is cancelled or the iterator is
-    /// released, and then the former dispositions are restored. Signals that come while the task or the loop is busy
-    /// form one element. The sequence ends when the loop's thread ends.
+    /// Each element holds the signals that have arrived since the last element, and how many of each. Listening begins
+    /// when an iterator is made. It ends immediately when the task is cancelled or the iterator is released, and the
+    /// former dispositions are restored. Signals that arrive while the task or the loop is busy form one element. The
+    /// sequence ends when the loop's thread ends.
     public typealias Signals = ItemSequence<[Int32: Int], SystemError>
 
-    /// Returns a sequence of signals of the process, for `for try await`:
+    /// Returns an asynchronous sequence of signals of the process, for `for try await`:
     ///
     /// ```swift
     /// for try await arrived in loop.signals([SIGHUP, SIGTERM]) {
@@ -22,13 +23,13 @@ extension GRunLoop {
     ///
     /// - Parameters:
     ///   - signals: the numbers of the signals. An iterator listens to all of them or, after an error, to none. If the
-    ///     set is empty, no element ever comes.
+    ///     set is empty, the sequence has no element.
     ///   - replacing: whether to replace handlers that other code in the process has installed.
     ///   - names: the modes in which the signals are delivered. While none of these modes runs, the signals are
-    ///     counted. If the list is empty, no element ever comes.
+    ///     counted. If the list is empty, the sequence has no element.
     ///
-    /// If a signal cannot be listened to, ``ItemSequence/Iterator/next()`` throws the error, each time that it is
-    /// awaited.
+    /// If an iterator cannot listen to a signal, each call of ``ItemSequence/Iterator/next()`` tries again, and throws
+    /// the error if it fails.
     ///
     /// Threads: any. There is no corresponding Core Foundation function; GLib's is `g_unix_signal_source_new`.
     public func signals(
@@ -40,8 +41,8 @@ extension GRunLoop {
                 try self.listen(to: signals, replacing: replacing, inModes: names, mailbox)
             }
             mailbox.open(for: sources)
-            // Listens from now on and not from the first await, because a signal may come before that. An error is
-            // thrown there.
+            // Listens from now on, because a signal may arrive before the first await. That await tries again after an
+            // error, and throws it.
             try? sources.begin()
             return Signals.Iterator(mailbox) { () throws(SystemError) in try sources.begin() }
         }
@@ -64,7 +65,7 @@ extension GRunLoop {
         return sources
     }
 
-    /// The signal sources of one iterator, which its mailbox invalidates together.
+    /// The signal sources of one iterator. The iterator's mailbox invalidates them together.
     private final class SignalSources: Invalidatable, @unchecked Sendable {
         private enum State {
             case none, made([SignalSource]), ended
@@ -83,7 +84,7 @@ extension GRunLoop {
             Lock.giveBack(lock)
         }
 
-        /// Makes the sources and begins to listen, unless that was done already. Two threads must not call it at the
+        /// Makes the sources and begins to listen, unless that was done before. Two threads must not call it at the
         /// same time.
         func begin() throws(SystemError) {
             guard !Fork.isChild, lock.withLock({ if case .none = state { true } else { false } }) else { return }

@@ -2,14 +2,14 @@
 // Sources whose closures belong to an actor: see Isolated.swift.
 
 extension GRunLoop.Source {
-    /// Creates a source whose closure belongs to the actor that the caller is on, and is called and released there.
+    /// Creates a source whose closure belongs to the caller's actor, and is called and released there.
     ///
-    /// `isolation` names that actor: `self` in an actor, `#isolation` anywhere. The actor must live on a run loop.
-    /// Otherwise the initializer ends the process, with a message. The closure need not be `@Sendable`.
+    /// `isolation` is that actor: pass `self` in an actor, or `#isolation` anywhere. If the actor does not live on a
+    /// run loop, the process ends with a message. The closure need not be `@Sendable`.
     ///
-    /// The source can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time.
-    /// Adding it to another loop ends the process, with a message. The source retains the closure and the actor until
-    /// it is invalidated.
+    /// The source can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time. If it
+    /// is added to another loop, the process ends with a message. The source retains the closure and the actor until
+    /// the source is invalidated.
     ///
     /// Threads: the actor's. Everything else is as in ``init(order:schedule:cancel:perform:)``.
     public convenience init(
@@ -25,8 +25,8 @@ extension GRunLoop.Source {
     /// Creates a source whose closure belongs to the main actor, and is called and released there. Write the closure as
     /// `{ @MainActor in ... }`.
     ///
-    /// The source can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding it to
-    /// another loop ends the process, with a message.
+    /// The source can be added only to the main loop or, on the main actor, to a loop of virtual time. If it is added
+    /// to another loop, the process ends with a message.
     ///
     /// Threads: any. Everything else is as in ``init(order:schedule:cancel:perform:)``.
     public convenience init(

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The version-0 sources of a mode that may be signalled, and the membership of a source in a mode.
 
-/// The membership of a source in one mode of a loop. The source and the mode retain it until the source leaves the
-/// mode.
+/// The membership of a source in one mode of a loop. The source and the mode retain the membership until the source
+/// leaves the mode.
 final class SourceMembership {
     let source: GRunLoop.Source
     let loop: GRunLoop
     let mode: ModeState
 
     // Guarded by the loop's lock.
-    /// False once the source has left the mode: a signal that arrives later is dropped.
+    /// False once the source has left the mode. If a signal is noted after that, it has no effect on the mode.
     var isIn = true
-    /// Where the membership is in the mode's ``SignalledSources``.
+    /// The place of the membership in the mode's ``SignalledSources``.
     fileprivate var place = SignalledSources.Place.nowhere
 
     init(of source: GRunLoop.Source, in mode: ModeState, of loop: GRunLoop) {
@@ -22,21 +22,20 @@ final class SourceMembership {
 
     var isListed: Bool { place != .nowhere }
 
-    /// Tells the loop that the source was signalled. Any thread, without a lock.
+    /// Notifies the loop that the source was signalled. Any thread, without a lock.
     func noteSignal() {
-        // The membership retains the loop, so no reference is counted here.
+        // The membership retains the loop, so this call need not retain it.
         Unmanaged.passUnretained(loop)._withUnsafeGuaranteedRef { $0.noteSignal(of: self) }
     }
 }
 
-/// The signalled sources of a mode. Guarded by the loop's lock. Each membership knows its place, so that signal and
-/// perform need no search and no hash. Memberships are not retained here: when a source leaves the mode, its membership
-/// is removed first.
+/// The signalled sources of a mode. Guarded by the loop's lock. Each membership stores its place, so that no search is
+/// needed. Memberships are not retained, because a source that leaves the mode removes its membership first.
 ///
-/// A pass performs its batch in order: the sources that are signalled when the pass begins. The rest of a batch stays
-/// sorted for the next pass, because sorting ten thousand sources again may take longer than a time slice. If a slice
-/// has cut the batch, the rest comes before sources that are signalled later. Otherwise a source of a low order could
-/// keep the others waiting forever.
+/// A pass performs one batch in order: all sources that are signalled when the batch begins. If a batch is not
+/// finished, its rest stays sorted, because sorting ten thousand sources again may take longer than a time slice. If a
+/// slice has cut the batch, its rest comes before sources that are signalled later. Otherwise a source of a low order
+/// could keep the others waiting forever.
 struct SignalledSources {
     fileprivate enum Place: Equatable {
         case nowhere
@@ -63,10 +62,10 @@ struct SignalledSources {
 
     /// The sources that were signalled since the last batch began, in no order.
     private var fresh: [Unmanaged<SourceMembership>] = []
-    /// The sources that were signalled earlier. From `next` on they are in the order in which they are performed.
+    /// The sources that were signalled earlier. Those from `next` on are still to be performed, in this order.
     private var sorted: [Entry] = []
     private var next = 0
-    /// No entry is merged in before this index: the rest of a cut batch is there.
+    /// New entries are not merged in before this index, because the rest of a cut batch is there.
     private var settled = 0
     private var count = 0
     private var batch = Batch()
@@ -98,8 +97,8 @@ struct SignalledSources {
         checkInvariants()
     }
 
-    /// Takes the signalled source if there is only one, which is the usual case. Nothing is sorted then. Nil if there
-    /// are more, or if the source is sorted already.
+    /// Takes the signalled source if there is only one, which is the usual case and needs no sorting. Returns nil if
+    /// there are several, or if the source is sorted already.
     @inline(__always) mutating func takeOnly() -> Unmanaged<SourceMembership>? {
         guard count == 1, let only = fresh.first else { return nil }
         only._withUnsafeGuaranteedRef { remove($0) }
@@ -110,14 +109,14 @@ struct SignalledSources {
 
     struct Batch {
         fileprivate var isUnderWay = false
-        /// The rest of the batch, from `next` on; nil until a nested run or another loop performs sources. A source
-        /// that is performed there keeps its turn here if it is signalled again.
+        /// The rest of the batch, from `next` on. Nil until a nested run or another loop performs sources meanwhile.
+        /// The list keeps the turn of a source that is performed there and then signalled again.
         fileprivate var list: [SourceMembership]?
         fileprivate var next = 0
     }
 
-    /// Begins a batch of all signalled sources. Returns the former batch: the batch of the outer run, if this run is
-    /// nested in one.
+    /// Begins a batch of all signalled sources. Returns the batch that was current before. If this run is nested, that
+    /// is the outer run's batch.
     mutating func beginBatch() -> Batch {
         listBatch()
         let outer = batch
@@ -127,8 +126,8 @@ struct SignalledSources {
         return outer
     }
 
-    /// Takes the next source of the batch; nil if there is no more. The source has left the signalled sources, unless
-    /// the batch has its own list.
+    /// Returns the next source of the batch; nil if there is none. Removes the source from the signalled sources,
+    /// unless the batch has a list.
     mutating func nextOfBatch() -> Unmanaged<SourceMembership>? {
         if let list = batch.list {
             while batch.next < list.count {
@@ -146,13 +145,12 @@ struct SignalledSources {
         return nil
     }
 
-    /// Cuts the batch, because the time slice is used up. The rest of the batch comes before sources that are signalled
-    /// from now on.
+    /// Cuts the batch, because the time slice is used up. The rest comes before sources that are signalled from now on.
     mutating func cutBatch() {
         settled = sorted.count
     }
 
-    /// Ends the batch and resumes the outer one. The caller releases the result after the lock.
+    /// Ends the batch and resumes the outer batch. The caller releases the result after the lock.
     mutating func endBatch(resuming outer: Batch) -> [SourceMembership] {
         defer { batch = outer }
         return batch.list ?? []
@@ -175,8 +173,8 @@ struct SignalledSources {
         for membership in fresh {
             let signal = membership._withUnsafeGuaranteedRef { $0.source.signalOrder }
             if signal == 0 {
-                // The signal was cleared, or another loop is about to perform the source. So a new signal from a
-                // callout of this pass counts for the next pass (item 91).
+                // The signal was cleared, or another loop is about to perform the source. The source leaves the list,
+                // so that a new signal from a callout of this pass counts for the next pass (item 91).
                 membership._withUnsafeGuaranteedRef { $0.place = .nowhere }
                 count -= 1
             } else {
@@ -198,7 +196,7 @@ struct SignalledSources {
         }
     }
 
-    /// Merges sorted entries into `sorted`: mostly at its end, because they were signalled later.
+    /// Merges sorted entries into `sorted`. Most of them go to the end, because they were signalled later.
     private mutating func merge(_ entries: [Entry]) {
         var earlier = sorted.count - 1
         let first = max(next, settled)
@@ -220,8 +218,7 @@ struct SignalledSources {
         entry.membership?._withUnsafeGuaranteedRef { $0.place = .sorted(index) }
     }
 
-    /// In debug builds: checks that each membership knows its place, and that the entries behind the rest of a cut
-    /// batch are in order.
+    /// In debug builds, checks the places of the memberships, and the order behind the rest of a cut batch.
     @inline(__always) private func checkInvariants() {
         #if DEBUG
             invariant(0...sorted.count ~= next && 0...sorted.count ~= settled, "a list's positions are in it")

@@ -2,46 +2,46 @@
 // Version-0 sources: events that a program signals itself.
 
 extension GRunLoop {
-    /// A version-0 source: the loop calls its closure once after it was signalled, however often it was signalled.
+    /// A version-0 source: the program signals it, once or several times, and then the loop calls its closure once.
     ///
     /// Signalling does not wake a sleeping loop: call ``GRunLoop/wakeUp()`` after ``signal()``.
     ///
-    /// A source can be in several modes and in several loops. A signal is performed only once, in the mode that comes
-    /// to it first. The source keeps its loops alive as long as it is in them.
+    /// A source can be in several modes and in several loops. A signal is performed only once, by the first of these
+    /// modes that runs. The source keeps its loops alive as long as it is in them.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 0.
     public final class Source: @unchecked Sendable {
-        /// The order of the source: signalled sources are performed in ascending order, and sources of equal order in
-        /// the order of their first signals.
+        /// The order of the source. Signalled sources are performed in ascending order. Sources of equal order are
+        /// performed in the order of their first signals.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceGetOrder`.
         public let order: Int
 
         let perform: @Sendable () -> Void
-        /// The closure that `perform` calls, if it belongs to an actor; otherwise nil.
+        /// Holds the closure and its actor, if the closure belongs to an actor; otherwise nil.
         let confined: Confined?
         let schedule: (@Sendable (GRunLoop, Mode) -> Void)?
         let cancel: (@Sendable (GRunLoop, Mode) -> Void)?
 
-        /// Acquired after a loop's lock, never before it.
+        /// A thread that needs a loop's lock as well acquires the loop's lock first.
         private let lock = Lock.take()
         private var valid = true
-        /// The number of the source's first signal since it was performed; 0 while it is not signalled.
+        /// The number of the first signal since the source was last performed; 0 while it is not signalled.
         private var signalNumber: UInt64 = 0
         @exclusivity(unchecked) private var memberships = SourceMemberships.none
         /// The loops that have the source among their common items.
         private var commonIn: [GRunLoop] = []
 
-        /// Creates a source. It is in no loop yet, and can be added to any loop.
+        /// Creates a source that is in no loop yet, and can be added to any loop.
         ///
         /// - Parameters:
         ///   - order: sources of a lower order are performed first.
-        ///   - schedule: called on the adding thread when the source has been added to a mode of a loop, once for each
-        ///     mode. It gets the mode's own name, never ``Mode/common``.
-        ///   - cancel: called on the removing thread, once for each mode that the source was removed from. It is also
-        ///     called when the source is invalidated, and when the loop's thread ends.
-        ///   - perform: called on the loop's thread, after the signal was cleared. If the closure signals the source,
-        ///     the next pass performs the source again.
+        ///   - schedule: a closure that is called on the adding thread after the source has joined a mode, once for
+        ///     each mode. The mode that it gets is never ``Mode/common``.
+        ///   - cancel: a closure that is called on the removing thread after the source has left a mode, once for each
+        ///     mode. It is also called when the source is invalidated, and when the loop's thread ends.
+        ///   - perform: a closure that is called on the loop's thread, after the signal was cleared. If the closure
+        ///     signals its source, the next pass calls it again.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
         public convenience init(
@@ -69,7 +69,8 @@ extension GRunLoop {
             Lock.giveBack(lock)
         }
 
-        /// Marks the source to be performed. Does not wake the loop. An invalid source ignores the call.
+        /// Signals the source, so that a pass performs it. Does not wake the loop. Does nothing if the source is
+        /// invalid.
         ///
         /// Threads: any; not from a signal handler. The corresponding Core Foundation function is
         /// `CFRunLoopSourceSignal`.
@@ -90,10 +91,10 @@ extension GRunLoop {
                 return nil
             }
             if signalNumber == 0 { signalNumber = SignalOrder.next() }
-            // The modes are told even if the source was signalled already. The thread that signalled it may not have
-            // told them yet, and a wake-up that follows this call must find the signal.
+            // The modes are notified even if the source was signalled already. The thread that signalled it may not
+            // have notified them yet, but a wake-up after this call must find the signal.
             if let only = memberships.only {
-                // The usual case: no array is retained.
+                // The usual case needs no array.
                 lock.unlock()
                 only.noteSignal()
                 return only
@@ -104,25 +105,25 @@ extension GRunLoop {
             return all.first
         }
 
-        /// Whether the source was signalled and has not been performed since. False in an invalid source.
+        /// Whether the source was signalled and has not been performed since. False for an invalid source.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsSignalled`.
         public var isSignalled: Bool { !Fork.refuses("Source.isSignalled") && signalOrder != 0 }
 
-        /// Whether the source is valid: false from the call of ``invalidate()`` on.
+        /// Whether the source is valid. False once ``invalidate()`` was called, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isValid: Bool { !Fork.isChild && lock.withLock { valid } }
 
-        /// Removes the source from every mode of every loop, for good. A second call does nothing.
+        /// Removes the source from every mode of every loop, permanently. A second call does nothing.
         ///
         /// The source's `cancel` is called once for each mode, on the calling thread. The source keeps its closures
-        /// until it is released itself, except for a closure that belongs to an actor: that is released on its actor.
+        /// until it is released. Only a closure that belongs to an actor is released by this call, on its actor.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
             guard !Fork.isChild else { return }
-            // The list is complete, because an invalid source joins no mode.
+            // The lists are complete, because an invalid source joins no mode.
             let (memberships, commonIn) = lock.withLock { () -> ([SourceMembership], [GRunLoop]) in
                 guard valid else { return ([], []) }
                 valid = false
@@ -141,8 +142,7 @@ extension GRunLoop {
 
         var signalOrder: UInt64 { lock.withLock { signalNumber } }
 
-        /// Clears the signal. Unlike `takeSignal()`, it returns nothing that the caller would have to release after the
-        /// lock.
+        /// Clears the signal. Unlike `takeSignal()`, returns no object that the caller must release after the lock.
         func clearSignal() { lock.withLock { signalNumber = 0 } }
 
         /// Clears the signal. Returns nil if there was none. Otherwise returns the memberships if the source is in
@@ -155,7 +155,7 @@ extension GRunLoop {
             }
         }
 
-        /// Records that the source is in a mode now. Returns nil if the source is invalid, otherwise whether it is
+        /// Records that the source has joined a mode. Returns nil if the source is invalid, otherwise whether it is
         /// signalled.
         func join(_ membership: SourceMembership) -> Bool? {
             lock.withLock {
@@ -180,8 +180,8 @@ extension GRunLoop {
             lock.withLock { commonIn.firstIndex { $0 === loop }.map { commonIn.remove(at: $0) } }
         }
 
-        /// Records that the source has left a mode. The caller releases the membership after the loop's lock: it may
-        /// hold the last references to the loop and to the source.
+        /// Records that the source has left a mode. The caller releases the membership after the loop's lock, because
+        /// it may hold the last references to the loop and to the source.
         func leave(_ membership: SourceMembership) {
             lock.withLock { memberships.remove(membership) }
         }
@@ -189,8 +189,7 @@ extension GRunLoop {
 }
 
 extension GRunLoop.Source: CustomStringConvertible {
-    /// Describes the source for people: whether it is signalled and valid, its order and its closures. The format may
-    /// change.
+    /// A text for people: whether the source is signalled and valid, its order and its closures. The format may change.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
     public var description: String {

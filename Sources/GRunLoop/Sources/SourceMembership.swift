@@ -36,7 +36,7 @@ extension GRunLoop {
         for mode in left { source.cancel?(self, mode.name) }
     }
 
-    /// Adds a source that was signalled to the signalled sources of its mode. Any thread, without a lock.
+    /// Adds a source to the signalled sources of a mode. Any thread, without a lock.
     func noteSignal(of membership: SourceMembership) {
         lock.withLock {
             guard membership.isIn else { return }
@@ -45,7 +45,7 @@ extension GRunLoop {
         }
     }
 
-    /// Removes an invalid source from `modes` and from the common items. Without a lock.
+    /// Removes an invalid source from `modes` and from the common items. Call it without a lock.
     func remove(_ source: Source, from modes: [ModeState]) {
         let (left, _) = lock.withLock { () -> ([ModeState], [Any]) in
             var released: [Any] = []
@@ -72,7 +72,7 @@ extension GRunLoop {
 
     // MARK: With the lock held
 
-    /// Adds the source to the mode. Returns false if it was there already, or is invalid.
+    /// Adds the source to the mode. Returns false if the source is in the mode already, or is invalid.
     func joinLocked(_ source: Source, _ mode: ModeState) -> Bool {
         let id = ObjectIdentifier(source)
         guard mode.sources[id] == nil else { return false }
@@ -84,7 +84,7 @@ extension GRunLoop {
     }
 
     /// Removes the source from the mode. Returns its membership, which the caller releases after the lock; nil if the
-    /// source was not there.
+    /// source is not in the mode.
     func leaveLocked(_ source: Source, _ mode: ModeState) -> SourceMembership? {
         guard let membership = mode.sources.removeValue(forKey: ObjectIdentifier(source)) else { return nil }
         membership.isIn = false
@@ -95,7 +95,7 @@ extension GRunLoop {
 }
 
 extension GRunLoop.Source: GRunLoop.Item, Invalidatable {
-    /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
+    /// Carries out an operation that a loop requests: see ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
     @discardableResult public func carryOut(
         _ operation: GRunLoop.MembershipOperation, of loop: GRunLoop, forMode mode: GRunLoop.Mode
     ) -> Bool {

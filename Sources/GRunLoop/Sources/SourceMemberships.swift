@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modes that a version-0 source is in. They can belong to several loops, but usually there is one mode.
+// The modes that a version-0 source is in: usually one mode, rarely several modes of one or more loops.
 
-/// The memberships of one source. Guarded by the source's lock. They take one word, so that a source stays in malloc's
-/// class of 128 bytes.
+/// The memberships of one source. Guarded by the source's lock. The enum takes one word, so that malloc uses 128 bytes
+/// for a source.
 enum SourceMemberships {
     case none
-    /// This case stands before `one`, because Swift tags the pointer of the later case, and a leak sanitizer does not
-    /// find a tagged pointer. It finds the membership of `one` by a plain pointer in the mode.
+    /// Declared before `one`, because Swift tags the pointer of the later case, and a leak sanitizer does not find a
+    /// tagged pointer. The membership of `one` is also in the mode, by a plain pointer.
     case several(SeveralMemberships)
     case one(SourceMembership)
 
@@ -48,8 +48,8 @@ enum SourceMemberships {
 final class SeveralMemberships {
     @exclusivity(unchecked) private var places = Places<SourceMembership>()
     /// The array that ``all`` returns; nil after a change. It is replaced and never changed in place, because a
-    /// signalling thread reads its array without the lock. Nothing orders that thread's release of the array before a
-    /// later change in place.
+    /// signalling thread reads it without the lock. Nothing would order that thread's release of the array before a
+    /// change in place.
     private var list: [SourceMembership]?
 
     init(_ first: SourceMembership, _ second: SourceMembership) {
@@ -70,7 +70,7 @@ final class SeveralMemberships {
         places.add(membership)
     }
 
-    /// Removes a membership. Returns the one that is left; nil if several are left.
+    /// Removes a membership. Returns the remaining membership if only one is left, otherwise nil.
     func remove(_ membership: SourceMembership) -> SourceMembership? {
         list = nil
         places.remove(membership.mode)
@@ -82,7 +82,7 @@ extension SourceMembership: Place {
     var modeOfPlace: Unmanaged<ModeState> { .passUnretained(mode) }
 }
 
-/// The modes that an invalid source has to leave in each of its loops.
+/// The modes that an invalid source must leave, for each of its loops.
 struct SourceDepartures {
     private(set) var loops: [(loop: GRunLoop, modes: [ModeState])] = []
     private var indexes: [ObjectIdentifier: Int] = [:]

@@ -4,8 +4,8 @@
 import CGRun
 
 extension GRunLoop {
-    /// Performs the sources that are signalled now, in order. Performs only the first if the run returns after a
-    /// source. Returns whether any source was performed.
+    /// Performs the signalled sources in order, or only the first one if the run returns after a source. Returns
+    /// whether any source was performed.
     @inline(__always) func performSourcesLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         tell(.sources)
         guard !mode.signalled.isEmpty else {
@@ -28,8 +28,8 @@ extension GRunLoop {
         return handled
     }
 
-    /// Ends the turn of sources. If it was the last turn that was pending and no source was handled, it runs the blocks
-    /// that waited for this turn. Nothing else would keep the loop from sleeping with these blocks left.
+    /// Ends the turn of the version-0 sources. If no turn is pending any more and no source was handled, runs the
+    /// blocks that waited for this turn. Otherwise the loop could sleep with these blocks left.
     @inline(never) private func endSourcesTurnLocked(_ frame: Frame, _ mode: ModeState, _ handled: Bool = false) {
         endTurnLocked(frame, of: .source)
         if !handled, !frame.run.scheduler.hasPendingTurns { runBlocksLocked(frame, mode) }
@@ -38,8 +38,8 @@ extension GRunLoop {
     @inline(never) private func performBatchLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let outer = mode.signalled.beginBatch()
         var handled = false
-        // A source that is not performed yet stays in the mode's list, where a nested run finds it. A source that was
-        // removed from the mode has left the list, and keeps its signal.
+        // A source that is still to be performed stays in the mode's list, where a nested run finds it. A source that
+        // was removed from the mode has left the list, but keeps its signal.
         while let membership = mode.signalled.nextOfBatch() {
             guard performLocked(membership, frame, mode) else { continue }
             handled = true
@@ -53,7 +53,7 @@ extension GRunLoop {
         return handled
     }
 
-    /// Performs a source of the mode. Returns false if it was not signalled any more.
+    /// Performs a source of the mode. Returns false if the source is not signalled any more.
     private func performLocked(_ membership: Unmanaged<SourceMembership>, _ frame: Frame, _ mode: ModeState) -> Bool {
         let memberships = membership._withUnsafeGuaranteedRef {
             mode.signalled.remove($0)
@@ -67,8 +67,8 @@ extension GRunLoop {
         return true
     }
 
-    /// Takes a source that is about to be performed out of the lists of all its modes, in every loop. A signal from its
-    /// callout is then a new signal in these modes, too.
+    /// Removes a source that is about to be performed from the lists of all its modes, in every loop. If its callout
+    /// signals it, that is a new signal in these modes, too.
     private func notePerformed(_ memberships: [SourceMembership], _ frame: Frame) {
         frame.kept.keep(all: memberships)
         for membership in memberships {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time inside the loop: nanoseconds of CLOCK_MONOTONIC in an Int64, saturating. Never milliseconds.
+// Time inside the loop: nanoseconds of CLOCK_MONOTONIC in an Int64, with saturating arithmetic.
 
 import CGRun
 
-/// A point of `CLOCK_MONOTONIC` or a span of it, in nanoseconds. `never` is later than every other point.
+/// A point or a span of time on `CLOCK_MONOTONIC`, in nanoseconds. `never` is later than every other point.
 package typealias Nanoseconds = Int64
 
 extension Nanoseconds {
     package static let never = Nanoseconds.max
-    /// The last instant of a clock; `never` is later.
+    /// The latest time that a clock can show; `never` is later.
     static var last: Nanoseconds { .max - 1 }
 
-    /// 16 years. A longer limit means no limit, and a timer that is further ahead fires after 16 years (items 34 and
+    /// 16 years. A longer limit means no limit. A timer whose date is further ahead fires after 16 years (items 34 and
     /// 116).
     package static let longest: Nanoseconds = 504_911_232 * 1_000_000_000
 
@@ -20,13 +20,13 @@ extension Nanoseconds {
     }
 
     /// Rounds a duration to the nearest nanosecond, halves upwards. A positive duration becomes at least 1. A duration
-    /// that is too large or too small to represent becomes the greatest or the least value.
+    /// that does not fit becomes the greatest or the least value.
     package init(saturating duration: Duration) {
         let attoseconds = duration.attoseconds
-        // Overflows to a negative number for the greatest durations: those take the division below.
+        // For the greatest durations the sum overflows to a negative number, and the division below is used.
         let rounded = attoseconds &+ 500_000_000
         let high = UInt64(truncatingIfNeeded: rounded >> 64)
-        // The usual case: three multiplications in place of a 128-bit division. 2^64 = 18,446,744,073 * 10^9 +
+        // The usual case uses three multiplications instead of a 128-bit division: 2^64 = 18,446,744,073 * 10^9 +
         // 709,551,616.
         guard high < 1 << 28 else {
             self.init(dividing: attoseconds)
@@ -38,13 +38,13 @@ extension Nanoseconds {
         self = nearest == 0 && attoseconds > 0 ? 1 : nearest
     }
 
-    /// For negative durations, and those of more than 150 years.
+    /// For negative durations, and for durations of more than 150 years.
     private init(dividing attoseconds: Int128) {
         let (quotient, remainder) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         self.init(clamping: quotient + (remainder >= 500_000_000 ? 1 : remainder < -500_000_000 ? -1 : 0))
     }
 
-    /// A delay from now: 0 if it is negative, 16 years at most.
+    /// Converts a delay. A negative delay becomes 0, and a delay of more than 16 years becomes 16 years.
     init(ahead delay: Duration) {
         self = Swift.min(Swift.max(0, Nanoseconds(saturating: delay)), .longest)
     }
@@ -53,8 +53,7 @@ extension Nanoseconds {
         self.init(saturating: GRunLoop.epoch.duration(to: instant))
     }
 
-    // A clock of virtual time may be at any instant, and a span may have any length, so times are computed with these
-    // saturating functions.
+    // A virtual clock may show any time, and a span may have any length, so all arithmetic with times saturates.
 
     package func addingSaturating(_ other: Nanoseconds) -> Nanoseconds {
         let (sum, overflow) = addingReportingOverflow(other)
@@ -76,23 +75,23 @@ extension Nanoseconds {
 }
 
 extension GRunLoop {
-    /// A point on the loop's clock: `CLOCK_MONOTONIC`, which is also what `g_get_monotonic_time` counts.
+    /// A point in time on the loop's clock, which is `CLOCK_MONOTONIC`, the clock of `g_get_monotonic_time`.
     ///
-    /// `GRunLoop.now + .seconds(2)` is a point in two seconds. The two ends of the clock are ``distantFuture`` and
-    /// ``distantPast``. A loop counts whole nanoseconds: it rounds an instant to the nearest one, and a positive span
-    /// to at least one. Setting the calendar's clock moves no instant.
+    /// `GRunLoop.now + .seconds(2)` is two seconds from now. The first and last instants are ``distantPast`` and
+    /// ``distantFuture``. A loop rounds an instant to the nearest nanosecond, and a positive span to at least one
+    /// nanosecond. Changing the calendar clock does not affect instants.
     ///
     /// The corresponding Core Foundation type is `CFAbsoluteTime`, Foundation's is `Date`.
     public typealias Instant = SuspendingClock.Instant
 
     static let epoch = SuspendingClock().systemEpoch
 
-    /// A point that is never reached. As a limit it means that there is no limit.
+    /// An instant that is never reached. As a limit, it means no limit.
     ///
     /// Threads: any. The corresponding Foundation property is `Date.distantFuture`.
     public static let distantFuture = Nanoseconds.never.instant
 
-    /// A point that has always passed. As a limit it means one pass without sleeping.
+    /// An instant that has always passed. As a limit, it means one pass without sleeping.
     ///
     /// Threads: any. The corresponding Foundation property is `Date.distantPast`.
     public static let distantPast = Nanoseconds.min.instant

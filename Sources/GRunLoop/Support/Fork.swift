@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A child process that was forked and did not exec().
+// Checks for a forked child: a process that was forked and did not exec().
 //
-// fork() copies only one thread. A lock that another thread held stays locked in the child forever, and the data that
-// it guards may be half changed. The descriptors are shared with the parent, so the child would wake the parent's loop.
-// Therefore a child takes no lock that is older than the child. Every public function checks here first, and so does
-// every deinit of an item. A function that does not check ends the child with a message instead of hanging (lock.c).
+// fork() copies only one thread. If another thread held a lock, the lock stays locked in the child forever, and the
+// data that it guards may be half changed. The child shares its descriptors with the parent, so it would wake the
+// parent's loop. Therefore every public function, and every deinit of an item, checks for a child before it takes a
+// lock. If a function does not check, the lock ends the child with a message instead of hanging (lock.c).
 
 import CGRun
 
 package enum Fork {
-    /// Whether this process is a forked child. It is for calls that do nothing in a child, without a message:
-    /// `isValid`, which is false, invalidating, and releasing. A child may clean up.
+    /// Whether this process is a forked child. `isValid`, `invalidate()` and every deinit check this and log nothing,
+    /// because a child may clean up.
     package static var isChild: Bool { cgrun_has_forked() }
 
-    /// Returns whether `call` must do nothing because this process is a forked child, and logs it.
+    /// Returns whether this process is a forked child, so that `call` must do nothing. If so, logs the call.
     ///
-    /// - Parameter kind: the kind of the item that the call is about: `add` and `Timer` make `add(Timer)`.
+    /// - Parameter kind: the kind of the call's item, for the message: `add` and `Timer` make `add(Timer)`.
     @inline(__always) package static func refuses(_ call: StaticString, _ kind: StaticString? = nil) -> Bool {
         guard isChild else { return false }
         explain(call, kind)

@@ -3,15 +3,16 @@
 
 /// Ends the process if an invariant of a container does not hold. A release build does not contain the check.
 ///
-/// A container calls it from its `checkInvariants()` after each change. Checks that look at every element are made
-/// only while there are at most ``Invariant/few``, so that debug builds stay fast.
+/// Containers call it from `checkInvariants()` after each change. To keep debug builds fast, they check every element
+/// only while they have at most ``Invariant/few``.
 @inline(__always) func invariant(_ condition: @autoclosure () -> Bool, _ promise: StaticString) {
     #if DEBUG
-        if !condition() { fatalError("GRunLoop: this does not hold any more: \(promise)") }
+        if !condition() {
+            fatalError("GRunLoop: an internal check failed: \(promise). This is a bug in GRunLoop; please report it")
+        }
     #endif
 }
 
 enum Invariant {
-    /// A container with more elements does not check each of them.
     static let few = 16
 }

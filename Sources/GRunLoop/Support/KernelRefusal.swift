@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why the kernel has refused a system call, in words: a shortage, a sandbox or something else.
+// The reason for a failed system call: a shortage, a sandbox or something else.
 
 import Glibc
 
-/// The meaning of a system call's error number, if the library made the call correctly.
+/// The reason why a system call failed, if the library made the call correctly.
 package enum KernelRefusal {
     /// The process or the system has no descriptor, watch or memory left.
     case shortage
-    /// A sandbox, such as a filter of seccomp's, forbids the call, or the kernel does not have it.
+    /// A sandbox, such as a seccomp filter, forbids the call, or the kernel does not have it.
     case forbidden
     case other
 
@@ -19,17 +19,17 @@ package enum KernelRefusal {
         }
     }
 
-    /// Describes a forbidden call and the remedy, without a full stop.
+    /// Returns a message about a forbidden call and the remedy, without a full stop.
     package static func message(_ call: String, _ error: Int32) -> String {
         "the kernel or a sandbox forbids \(call) (\(errorMessage(error))); have the sandbox allow this system call"
     }
 }
 
-/// Why a descriptor is not watched as it should be. The loss is logged after the lock is released.
+/// The reason why a descriptor is not watched correctly. It is logged after the lock is released.
 enum WatchLoss {
-    /// The descriptor was closed while it was watched.
+    /// The descriptor was closed while it was watched. Its number may belong to another file now.
     case closed
-    /// A sandbox forbids `epoll_ctl(2)`, so the kernel still watches what it watched before.
+    /// A sandbox forbids `epoll_ctl(2)`, so the kernel still watches for the former conditions.
     case forbidden(errno: Int32)
 
     init(_ error: GRunLoop.SystemError) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The locks of the library, all of which are made in this file, and the guardian, which says which lock guards an item
-// now.
+// The locks of the library, all of which are made in this file. Also the guardian, which records which lock guards an
+// item now.
 
 package import CGRun
 import Synchronization
 
 package typealias Lock = CGRun.Lock
 
-/// A lock that is not recursive. Its memory is never freed, only used for the next lock. A thread may read an item's
-/// lock from the guardian just before the item changes its lock. The thread then takes the old lock, and finds that it
-/// no longer guards the item. `lock()` and `unlock()` are C.
+/// A lock that is not recursive. Its memory is reused for other locks but never freed, because a thread may read the
+/// address of an item's lock just before the item changes locks. The thread then takes the old lock, and finds that
+/// this lock does not guard the item any more. `lock()` and `unlock()` are C.
 extension Lock: @unchecked @retroactive Sendable {
     private static let poolLock = make()
     /// Guarded by `poolLock`.
@@ -21,7 +21,7 @@ extension Lock: @unchecked @retroactive Sendable {
     }
 
     package static func giveBack(_ lock: Lock) {
-        // When the child was forked, another thread may have held the pool's lock or this one.
+        // Another thread may have held the pool's lock, or this one, at the fork.
         guard !Fork.isChild else { return }
         lock.owner = nil
         poolLock.withLock { pool.append(lock) }
@@ -33,7 +33,7 @@ extension Lock: @unchecked @retroactive Sendable {
         return Lock(rawValue: memory)
     }
 
-    /// The lock at an ``address``; nil for the two words of a guardian that is bound to no lock.
+    /// The lock at an address; nil for the two words of a guardian that is bound to no lock.
     fileprivate init?(at address: UInt) {
         guard address > Guardian.taken, let memory = UnsafeMutablePointer<cgrun_lock>(bitPattern: address) else {
             return nil
@@ -48,8 +48,8 @@ extension Lock: @unchecked @retroactive Sendable {
         nonmutating set { rawValue.pointee.owner = newValue }
     }
 
-    /// Calls `body` with the lock held. The result of `body` is released by the caller, after the lock, because the
-    /// deinit of a user's object is user code.
+    /// Calls `body` with the lock held. The caller releases the result after the lock, because its deinit may be user
+    /// code.
     @inline(__always) func withLock<Result: ~Copyable, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -59,11 +59,11 @@ extension Lock: @unchecked @retroactive Sendable {
     }
 }
 
-/// Guards an item that is in one loop at a time (`ModeItem`). The lock of this loop guards the item; if the item is in
-/// no loop, a bit does.
+/// Guards an item that is in one loop at a time (`ModeItem`). The lock of that loop guards the item. If the item is in
+/// no loop, a bit of its own guards it.
 ///
-/// An item and its loop have one lock, so there is no locking order to get wrong, and an item needs only 8 bytes. The
-/// bit is held for a few loads and stores, and no other lock is taken meanwhile.
+/// An item shares its loop's lock, so no locking order is needed, and an item needs only 8 bytes. The bit is held for a
+/// few loads and stores, and no other lock is taken meanwhile.
 struct Guardian: ~Copyable {
     /// The address of the loop's lock, or one of the two words below.
     private let word = Atomic<UInt>(free)
@@ -71,7 +71,7 @@ struct Guardian: ~Copyable {
     private static let free: UInt = 0
     fileprivate static let taken: UInt = 1
 
-    /// The lock that is held: the loop's lock, or, if nil, the item's own bit.
+    /// The lock that is held: the loop's lock; nil for the item's own bit.
     typealias Held = Lock?
 
     borrowing func withLock<Result: ~Copyable>(_ body: () -> Result) -> Result {
@@ -100,7 +100,7 @@ struct Guardian: ~Copyable {
         if let held { held.unlock() } else { word.store(Self.free, ordering: .releasing) }
     }
 
-    /// The lock that the guardian is bound to; nil if there is none. Call it with the guardian held.
+    /// The lock of the item's loop; nil if the item is in no loop. Call it with the guardian held.
     var bound: Held { Lock(at: word.load(ordering: .relaxed)) }
 
     /// Returns whether `lock` guards the item. Call it with `lock` held.
@@ -108,8 +108,8 @@ struct Guardian: ~Copyable {
         word.load(ordering: .acquiring) == lock.address
     }
 
-    /// Makes `lock` the item's lock, unless the item has the lock of another loop. Returns whether `lock` guards the
-    /// item now. Call it with `lock` held.
+    /// Makes `lock` the item's lock, unless the item has another loop's lock. Returns whether `lock` guards the item
+    /// now. Call it with `lock` held.
     borrowing func bind(to lock: Lock) -> Bool {
         var looks: Int32 = 0
         while true {
@@ -124,14 +124,14 @@ struct Guardian: ~Copyable {
         }
     }
 
-    /// Unbinds the item when it is in no mode of the loop any more. Call it with the loop's lock held. A thread that
+    /// Unbinds the item, which has left the last mode of its loop. Call it with the loop's lock held. A thread that
     /// waits for this lock checks the guardian again once it has the lock.
     borrowing func unbind() {
         word.store(Self.free, ordering: .releasing)
     }
 
-    /// Replaces the word if it is `free`. The exchange acquires and releases, because another thread that reads the
-    /// lock's address here must see the lock initialised.
+    /// Replaces the word if it is `free`. The exchange also acquires and releases, so that another thread that reads
+    /// the lock's address here sees an initialised lock.
     private borrowing func take(for value: UInt) -> Bool {
         word.compareExchange(
             expected: Self.free, desired: value, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed

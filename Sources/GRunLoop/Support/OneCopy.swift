@@ -1,39 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// One copy of the library serves a process.
+// Makes sure that only one copy of the library serves a process.
 //
-// A program and its plug-ins may each be linked with a copy of their own. Two copies would both drain the main dispatch
-// queue, and a thread would have two loops. All copies share GObject's table of types: the copy that registers
-// `GRunLoop` there first serves the process.
+// A program and its plug-ins may each be linked with a separate copy of the library. Two copies would both drain the
+// main dispatch queue, and a thread would have two loops. All copies share GObject's table of types. The first copy
+// that registers `GRunLoop` there serves the process.
 
 import CGRun
 import CGRunGLib
 import Synchronization
 
 enum OneCopy {
-    /// The file of this copy: the program, or a shared library.
+    /// The file that contains this copy: the program or a shared library.
     static let file = String(cString: cgrun_own_file())
 
     /// The boxed type of a loop in the C interface; 0 in a copy that does not serve the process.
     static let loopType: GType = {
-        // Checked first: GObject logs a message when a name is registered twice.
+        // GObject logs a message when a name is registered twice, so the name is looked up first.
         guard g_type_from_name(name) == 0 else { return 0 }
         let type = Boxed.register(name)
-        // Other copies read the text for their message, so it is never freed.
+        // Other copies read the file's name for their message, so it is never freed.
         if type != 0 { g_type_set_qdata(type, quark, g_strdup(file)) }
         return type
     }()
 
-    /// The file of the copy that serves the process, nil if this one does.
+    /// The file of the copy that serves the process; nil if this copy does.
     static let other: String? = {
         guard loopType == 0 else { return nil }
         guard let known = g_type_get_qdata(g_type_from_name(name), quark) else { return "whose file is not known" }
         return String(cString: known.assumingMemoryBound(to: CChar.self))
     }()
 
-    /// Says what is wrong, and what to do.
+    /// Describes the problem and the remedy.
     static var text: String {
-        "another copy of GRunLoop serves this process (\(other ?? "this one")), so this one (\(file)) does nothing. "
-            + "Link everything that uses it to one shared library: libgrun-1.0.so.0, or the product GRunLoopDynamic"
+        "another copy of GRunLoop serves this process (\(other ?? "this one")), so this copy (\(file)) does nothing. "
+            + "Link the program and its plug-ins to one shared library: libgrun-1.0.so.0, or the product "
+            + "GRunLoopDynamic"
     }
 
     static func explain(_ call: String) { Log.misuse(call, text) }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the core that only the other products of this package need. Functions that the core uses, too, are
-// declared in their own files, with `package`. The oracle is in the package Tools, which cannot use `package`
-// declarations: it uses the `@_spi(Oracle)` ones.
+// Functions of the core that only the other products of this package need. Functions that the core also uses are
+// declared in their own files, with `package`. The oracle cannot use `package` declarations, because it is in the
+// package Tools. It uses the `@_spi(Oracle)` declarations.
 //
-// A product extends the wait of a run by a descriptor (`DescriptorSource`), by a whole context
-// (`Context`) or by a date (`Timer`). `addEndHandler` tells it of a thread's end.
+// A product makes a run also wait for a descriptor (`DescriptorSource`), a context (`Context`) or a date (`Timer`).
+// `addEndHandler` reports the end of a thread.
 
 import CGRun
 package import CGRunGLib
@@ -12,7 +12,8 @@ package import CGRunGLib
 // MARK: Checks of a call
 
 extension GRunLoop {
-    /// Returns whether `call`, which is for the loop's own thread only, may go on. On another thread the process ends.
+    /// Returns whether `call`, which is allowed only on the loop's own thread, may continue. On another thread, ends
+    /// the process.
     package func isCalledOnOwnThread(by call: StaticString) -> Bool {
         !Fork.refuses(call) && requireOwnThread(call)
     }
@@ -21,23 +22,23 @@ extension GRunLoop {
 // MARK: The process and the thread
 
 extension GRunLoop {
-    /// How many sources of any kind the loop has handled. The loop's own thread.
+    /// The number of sources of any kind that the loop has handled. The loop's own thread.
     package var handledCount: UInt64 { handledSources }
 
-    /// How often the rest of a step had to wait, because a time slice was used up and other kinds of items got their
-    /// turn. The loop's own thread.
+    /// How often a step was cut, because a time slice was used up and other kinds of items got their turn. The loop's
+    /// own thread.
     @_spi(Oracle) public var cutCount: Int { lock.withLock { cuts } }
 
-    /// Whether the environment has a variable. False in a program that runs with more rights than its caller.
+    /// Whether the environment has a variable. False if the program runs with more rights than its caller.
     package static func isInEnvironment(_ name: String) -> Bool { cgrun_environment(name) != nil }
 
     /// Whether descriptors are left for an object that another library is about to make. Any thread.
     package static var hasDescriptorsLeft: Bool { cgrun_has_descriptors_left() }
 
-    /// Whether the main thread is in a drain of the main queue.
+    /// Whether the main thread is draining the main queue.
     package static var isDrainingMainQueue: Bool { MainQueue.isDraining }
 
-    /// Drains the main queue by `drain`, for another loop of the main thread that serves the queue.
+    /// Drains the main queue by calling `drain`, for another loop of the main thread.
     package static func drainMainQueue(by drain: @convention(c) () -> Void) {
         if MainQueue.isDraining { drain() } else { MainQueue.drain(by: drain) }
     }
@@ -46,17 +47,17 @@ extension GRunLoop {
 // MARK: Time
 
 extension Duration {
-    /// The duration in whole nanoseconds, as a loop counts them. It is rounded to the nearest one; a positive duration
-    /// is at least 1. A duration that does not fit becomes the longest or the shortest that does.
+    /// The duration in whole nanoseconds, rounded to the nearest nanosecond. A positive duration is at least 1. A
+    /// duration that does not fit becomes the longest or the shortest one.
     package var wholeNanoseconds: Int64 { Nanoseconds(saturating: self) }
 }
 
 extension GRunLoop.Instant {
-    /// The instant at so many nanoseconds of `CLOCK_MONOTONIC`; `Int64.max` is ``GRunLoop/distantFuture``.
+    /// The instant after this many nanoseconds of `CLOCK_MONOTONIC`; `Int64.max` is ``GRunLoop/distantFuture``.
     package init(wholeNanoseconds: Int64) { self = wholeNanoseconds.instant }
 
-    /// The instant in whole nanoseconds of `CLOCK_MONOTONIC`, as a loop counts them, rounded to the nearest one. An
-    /// instant that does not fit becomes the last or the first that does.
+    /// The instant in nanoseconds of `CLOCK_MONOTONIC`, rounded to the nearest nanosecond. An instant that does not fit
+    /// becomes the first or the last one.
     package var wholeNanoseconds: Int64 { Nanoseconds(saturating: self) }
 }
 
@@ -75,7 +76,7 @@ extension GRunLoop.VirtualTime {
 // MARK: Operations by number, and performs by address
 
 extension GRunLoop {
-    /// Adds an end handler as ``addEndHandler(_:)`` does, and returns its number, which is not 0.
+    /// Adds an end handler as ``addEndHandler(_:)`` does. Returns its number, which is not 0.
     package func addNumberedEndHandler(_ body: @escaping @Sendable () -> Void) throws(LoopEndedError) -> UInt64 {
         try addEndHandler(body).id
     }
@@ -83,8 +84,8 @@ extension GRunLoop {
     /// Removes an end handler by its number, as ``EndHandler/cancel()`` does. Any thread.
     package func removeEndHandler(numbered id: UInt64) -> Bool { removeEndHandler(id) }
 
-    /// Pushes a mode as ``push(ambientMode:)`` does, and returns its number. Returns 0 if the mode was not pushed,
-    /// because the loop has ended.
+    /// Pushes a mode as ``push(ambientMode:)`` does. Returns its number, or 0 if the loop has ended and the mode was
+    /// not pushed.
     package func pushNumbered(ambientMode mode: Mode) throws(SystemError) -> UInt32 {
         let id = try push(ambientMode: mode).id
         return pushedAmbientMode(id) == nil ? 0 : id
@@ -98,9 +99,8 @@ extension GRunLoop {
         return true
     }
 
-    /// Performs a closure later, as ``perform(after:inModes:target:key:_:)`` does, and returns its number. The target
-    /// is the user data of a C function, and the key is the address of this function. Returns 0 if no closure was
-    /// added.
+    /// Performs a closure later, as ``perform(after:inModes:target:key:_:)`` does. The target is a C function's user
+    /// data, and the key is the function's address. Returns the number of the perform, or 0 if it was not added.
     package func performNumbered(
         after delay: Duration, inModes names: [Mode], data: UInt, function: UInt, _ body: @escaping @Sendable () -> Void
     ) -> UInt64 {
@@ -115,16 +115,16 @@ extension GRunLoop {
         cancellables.removeDelayed(number).map { removePerform($0) } ?? false
     }
 
-    /// Performs a closure in a later pass, as ``perform(order:inModes:target:key:_:)`` does. The target is the user
-    /// data of a C function, and the key is the address of this function.
+    /// Performs a closure in a later pass, as ``perform(order:inModes:target:key:_:)`` does. The target and the key are
+    /// as in ``performNumbered(after:inModes:data:function:_:)``.
     package func perform(
         order: Int, inModes names: [Mode], data: UInt, function: UInt, _ body: @escaping @Sendable () -> Void
     ) {
         perform(order: order, names, cancelledBy: Cancellables.Name(.data(data), key: function), heldBy: nil, body)
     }
 
-    /// Cancels performs as ``cancelPerforms(target:key:)`` does. The target is the user data of a C function, and the
-    /// key is the address of this function; a `function` of nil stands for every function. The loop's own thread.
+    /// Cancels performs as ``cancelPerforms(target:key:)`` does. The target is a C function's user data, and the key is
+    /// the function's address. A `function` of nil means every function. The loop's own thread.
     package func cancelPerforms(data: UInt, function: UInt?) {
         takeBack(Cancellables.Name(.data(data), key: function.map { AnyHashable($0) }))
     }
@@ -133,8 +133,7 @@ extension GRunLoop {
 // MARK: Notifications from addresses, and observers by number
 
 extension GRunLoop.Notification {
-    /// Makes a notification whose sender is known by its address, and is not kept alive. An address of 0 means no
-    /// sender.
+    /// Makes a notification whose sender is known by its address and not retained. An address of 0 means no sender.
     package init(name: Name, senderAt address: UInt, payload: Payload) {
         self.init(name: name, senderAddress: address, payload: payload)
     }
@@ -144,8 +143,8 @@ extension GRunLoop.Notification {
 }
 
 extension GRunLoop.NotificationQueue {
-    /// Adds an observer as ``observe(_:sender:_:)`` does, and returns its number, which is not 0. The closure is kept
-    /// until the observer is removed, or the queue is released. Returns 0 in a forked child.
+    /// Adds an observer as ``observe(_:sender:_:)`` does. Returns its number, or 0 in a forked child. The queue retains
+    /// the closure until the observer is removed.
     package func addNumberedObserver(
         _ name: Name?, senderAt address: UInt,
         _ body: @escaping @Sendable (GRunLoop.Notification<Name, Payload>) -> Void
@@ -153,15 +152,15 @@ extension GRunLoop.NotificationQueue {
         Fork.refuses("NotificationQueue.observe") ? 0 : core.addObserver(name, nil, address, body)
     }
 
-    /// Removes an observer by its number, as ``GRunLoop/Observation/cancel()`` does. Returns false if it was removed
-    /// before.
+    /// Removes an observer by its number, as ``GRunLoop/Observation/cancel()`` does. Returns false if the observer was
+    /// removed before.
     package func removeObserver(numbered number: UInt64) -> Bool { !Fork.isChild && core.removeObserver(number) }
 }
 
 // MARK: The messages of ports
 
 extension GRunLoop.PortMessage.Component {
-    /// Bytes that an object keeps at their address: they are not copied on the way.
+    /// Bytes that an object keeps at their address, so that they are not copied.
     package static func bytes(_ bytes: UnsafeRawBufferPointer, keptBy keeper: any AnyObject & Sendable) -> Self {
         Self(storage: .kept(keeper, Memory(bytes: bytes)))
     }
@@ -173,8 +172,8 @@ extension GRunLoop.PortMessage.Component {
 }
 
 extension GRunLoop.PortMessage {
-    /// A message as an object, for the C interface: threads may build, read and send it at the same time. It must not
-    /// be used in a forked child, which may find it locked.
+    /// A message as an object, for the C interface. Threads may build, read and send it at the same time. Do not use it
+    /// in a forked child, where its lock may be held forever.
     package final class Shared: @unchecked Sendable {
         package let id: UInt32
         package let receivePort: GRunLoop.Port?
@@ -188,14 +187,13 @@ extension GRunLoop.PortMessage {
             (components, lockedReplyPort) = (message.components, message.replyPort)
         }
 
-        /// The message to send, with the content that it has now. It was not received anywhere yet.
+        /// The message to send, with its present content. It has not been received anywhere yet.
         package var value: GRunLoop.PortMessage {
             guardian.withLock { GRunLoop.PortMessage(id: id, components, replyPort: lockedReplyPort) }
         }
 
         package var count: Int { guardian.withLock { components.count } }
 
-        /// Returns a component; nil if there is none at this index.
         package func component(at index: Int) -> Component? {
             guardian.withLock { components.indices.contains(index) ? components[index] : nil }
         }
@@ -216,14 +214,13 @@ extension GRunLoop.PortMessage {
 // MARK: One copy
 
 extension GRunLoop {
-    /// Whether another copy of the library serves the process, so that the loops of this copy do nothing.
+    /// Whether another copy of the library serves the process. If so, the loops of this copy do nothing.
     package static var isServedByAnotherCopy: Bool { OneCopy.other != nil }
 
-    /// The boxed type of a loop in GObject. It is 0 in a copy of the library that does not serve the process, because
-    /// another copy was there first. Any thread.
+    /// The boxed type of a loop in GObject; 0 if another copy of the library serves the process. Any thread.
     package static var boxedType: GType { OneCopy.loopType }
 
-    /// Registers a boxed type with this name for the objects of a class. A copy of a boxed reference is another
-    /// reference to the same object. Call it once for each name, and only if ``boxedType`` is not 0.
+    /// Registers a boxed type with this name for the objects of a class. Copying a boxed reference retains the object.
+    /// Call it once for each name, and only if ``boxedType`` is not 0.
     package static func registerBoxedType(named name: String) -> GType { Boxed.register(name) }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions by which the Swift files ask whether a site deviates. cgrun-perturb.h says what each site does, and why
-// that is allowed.
+// Checks in Swift code whether a site deviates. cgrun-perturb.h describes each site, and why its deviation is allowed.
 
 import CGRun
 import Glibc
@@ -14,14 +13,13 @@ import Glibc
     #endif
 }
 
-/// Delays the calling thread. It does not sleep, because a sleep is a cancellation point.
+/// Delays the calling thread without a sleep, which would be a cancellation point.
 func loseProcessor(for span: Nanoseconds) {
     let end = Nanoseconds.now().addingSaturating(span)
     while Nanoseconds.now() < end { sched_yield() }
 }
 
-/// Returns a number from zero that is less than `limit`, for the extent of a deviation. The seed decides it. In a
-/// release build it is 0.
+/// Returns a number from 0 to `limit` - 1 that the seed decides, for the extent of a deviation; 0 in a release build.
 @inline(__always) func perturbed(below limit: Int) -> Int {
     #if GRUN_PERTURB
         return Int(cgrun_perturbed(UInt32(limit)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How descriptions and messages write addresses, flags, spans, and the texts of a program.
+// Formats addresses, flags, spans and texts of the program for descriptions and messages.
 
 import Glibc
 
@@ -17,7 +17,7 @@ func hexAddress(_ pointer: OpaquePointer) -> String {
 
 package func yesNo(_ value: Bool) -> String { value ? "Yes" : "No" }
 
-/// A span in seconds with the precision of nanoseconds.
+/// Formats a span in seconds with nine decimal places.
 func seconds(_ span: Nanoseconds) -> String {
     let magnitude = span.magnitude
     let fraction = String(magnitude % 1_000_000_000)
@@ -25,33 +25,32 @@ func seconds(_ span: Nanoseconds) -> String {
         + String(repeating: "0", count: 9 - fraction.count) + fraction
 }
 
-/// A span in seconds without zeros at the end, such as 0.016 or 2.
+/// Formats a span in seconds without zeros at the end, such as 0.016 or 2.
 func briefSeconds(_ span: Nanoseconds) -> String {
     let text = seconds(span).reversed().drop { $0 == "0" }
     return String((text.first == "." ? text.dropFirst() : text[...]).reversed())
 }
 
-/// The system's message for an error number.
 package func errorMessage(_ error: Int32) -> String { String(cString: strerror(error)) }
 
-/// Puts a program's text on one line, in quotes, 120 characters at most. Characters that would end the line or the
-/// quotes, or turn the direction of the text after them, are escaped.
+/// Returns at most 120 characters of a program's text, on one line and in quotes. Escapes characters that would end the
+/// line or the quotes, or change the direction of the text.
 package func quoted(_ text: String) -> String {
     let limit = 120
     let shown = text.unicodeScalars.prefix(limit).map { scalar in
         mustBeEscaped(scalar) ? scalar.escaped(asASCII: true) : String(scalar)
     }
-    // `count` would look at the whole text, which may be large.
+    // `count` would read the whole text, which may be large.
     return "\"" + shown.joined() + (text.unicodeScalars.dropFirst(limit).isEmpty ? "" : "…") + "\""
 }
 
-/// Puts a program's text on one line. It has quotes, as ``quoted(_:)`` gives it, only if the text must be changed.
+/// Returns a program's text on one line. If the text must be changed for that, returns ``quoted(_:)``.
 package func onOneLine(_ text: String) -> String {
     let shown = quoted(text)
     return shown.dropFirst().dropLast() == text ? text : shown
 }
 
-/// Returns the beginning of a program's text for a picture, 200 characters at most.
+/// Returns at most the first 200 characters of a program's text.
 package func shortened(_ text: String) -> String {
     let limit = 200
     let shown = text.unicodeScalars.prefix(limit)

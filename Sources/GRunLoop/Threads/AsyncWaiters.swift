@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks, threads and senders that wait for something from a loop.
+// The table of a loop's waiters.
 
 /// A task, thread or sender that waits for something from a loop. It is notified when the loop's thread ends, because
-/// nothing comes after that.
+/// the loop delivers nothing after that.
 package protocol AsyncWaiter: AnyObject, Sendable {
     func loopHasEnded()
 }
@@ -18,8 +18,7 @@ struct AsyncWaiters {
         return !isClosed
     }
 
-    /// Removes a waiter and returns it; nil if it is not there. The caller must release it after it has released the
-    /// lock.
+    /// Removes and returns a waiter; nil if it is not there. The caller releases the waiter after unlocking.
     mutating func remove(_ waiter: any AsyncWaiter) -> (any AsyncWaiter)? {
         waiting.removeValue(forKey: ObjectIdentifier(waiter))
     }

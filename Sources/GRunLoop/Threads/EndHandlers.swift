@@ -3,8 +3,8 @@
 
 import CGRun
 
-/// The end handlers of a loop. Guarded by the loop's lock. A closure that is taken out must be called or released
-/// without the lock.
+/// The end handlers of a loop. Guarded by the loop's lock. The caller must call or release a removed closure without
+/// the lock.
 struct EndHandlers {
     typealias Body = @Sendable () -> Void
 
@@ -20,10 +20,10 @@ struct EndHandlers {
     private var lastID: UInt64
     private var isClosed = false
 
-    /// - Parameter lastID: the id of the last handler that was added before. Tests set it.
+    /// - Parameter lastID: the id before the first one. Tests set it.
     init(lastID: UInt64 = 0) { self.lastID = lastID }
 
-    /// Adds a handler and returns its id; nil if handlers are not called any more.
+    /// Adds a handler and returns its id; nil if the loop calls no handlers any more.
     mutating func add(_ body: @escaping Body) -> UInt64? {
         if isClosed { return nil }
         lastID += 1
@@ -44,7 +44,7 @@ struct EndHandlers {
         return last.body
     }
 
-    /// Returns whether no handler is left. If so, no handler can be added from now on.
+    /// Returns whether no handler is left. If so, no handler can be added any more.
     mutating func closeIfEmpty() -> Bool {
         isClosed = entries.isEmpty
         return isClosed
@@ -56,17 +56,16 @@ struct EndHandlers {
             gaps -= 1
         }
         defer { checkInvariants() }
-        // Other gaps are dropped only when they are more than half of the entries. To drop them at each removal would
-        // be slow, because among many operations in flight, the first to begin is often the first to end.
+        // Other gaps stay until they are more than half of the entries. Dropping them at each removal would be slow,
+        // because the operation that began first is often the first to end.
         guard gaps > entries.count / 2 else { return }
         entries.removeAll { $0.body == nil }
         gaps = 0
     }
 
-    /// In debug builds, checks that the gaps are counted, and that none is at the end.
     @inline(__always) private func checkInvariants() {
         #if DEBUG
-            invariant(entries.last.map { $0.body != nil } ?? true, "handlers end without a gap")
+            invariant(entries.last.map { $0.body != nil } ?? true, "the last entry has a handler")
             guard entries.count <= Invariant.few else { return }
             invariant(entries.count(where: { $0.body == nil }) == gaps, "gaps are counted")
             invariant(zip(entries, entries.dropFirst()).allSatisfy { $0.id < $1.id }, "handlers are in order")
@@ -84,9 +83,9 @@ struct EndHandlers {
 }
 
 extension GRunLoop {
-    /// The token of a closure that ``GRunLoop/addEndHandler(_:)`` has added: ``cancel()`` removes the closure.
+    /// Identifies a closure that ``GRunLoop/addEndHandler(_:)`` has added, so that ``cancel()`` can remove it.
     ///
-    /// The loop keeps the closure. Releasing this value does not remove the closure.
+    /// The loop keeps the closure, even if this value is released.
     public struct EndHandler: Sendable {
         let id: UInt64
         private let loop: GRunLoop
@@ -98,12 +97,11 @@ extension GRunLoop {
 
         /// Removes the closure from the loop and releases it.
         ///
-        /// Suppose that an operation's completion calls this, and goes on only if it returns true. Then the operation
-        /// ends exactly once: by its completion or by the closure, whichever comes first.
+        /// When an operation completes, call this method, and go on only if it returns true. Then the operation ends
+        /// exactly once: by its completion or by the closure.
         ///
-        /// - Returns: true if the closure was not called and never will be. False if the closure was removed before, or
-        ///   if the ending thread has taken it: then it was called, is being called or is about to be called. Always
-        ///   false in a forked child.
+        /// - Returns: true if the closure was not called and never will be. False if it was removed before, or if it
+        ///   was called, is being called or is about to be called on the ending thread. Always false in a forked child.
         ///
         /// Threads: any.
         @discardableResult public func cancel() -> Bool {
@@ -113,7 +111,7 @@ extension GRunLoop {
 
     /// Adds a closure that is called once, on the loop's thread, when that thread ends.
     ///
-    /// Use it for operations outside the loop's own items, such as an operation of GIO's that can no longer complete.
+    /// Use it to end operations that the loop does not know, such as an operation of GIO that can no longer complete.
     ///
     /// ```swift
     /// try await withCheckedThrowingContinuation { continuation in
@@ -123,20 +121,20 @@ extension GRunLoop {
     /// }
     /// ```
     ///
-    /// The handler that was added last is called first, as with `atexit`. At that time the loop is still complete: its
-    /// items are there, and it can be run. More handlers can be added, and are called next. Afterwards each task that
-    /// awaits the loop is notified. Then the jobs of the loop's ``executor`` run for the last time, including the jobs
-    /// of tasks that a handler has resumed, and the executor is closed.
+    /// The handler that was added last is called first, as with `atexit`. At that time the loop still has its items,
+    /// and can run. A handler can add handlers, which are called next. Afterwards each task that awaits the loop is
+    /// resumed. Then the loop's ``executor`` runs its last jobs, including the jobs of tasks that a handler has
+    /// resumed.
     ///
     /// **A continuation resumes an actor's task in these last jobs only if the task prefers the loop's executor**
-    /// (`withTaskExecutorPreference`). Otherwise Swift's runtime resumes the task on a thread of its own first, and the
-    /// task comes back too late.
+    /// (`withTaskExecutorPreference`). Otherwise Swift's runtime first resumes the task on another thread, and the task
+    /// comes back too late.
     ///
     /// The closure is called when the thread returns from its main function or calls `pthread_exit`, before the
     /// destructors of thread-specific data have finished. For a loop of virtual time it is called at the end of
     /// ``withVirtualTime(from:_:)``. It is not called when the process exits, nor in a child after `fork()`.
     ///
-    /// - Returns: a value with which you can remove the closure.
+    /// - Returns: the token with which ``EndHandler/cancel()`` removes the closure.
     /// - Throws: ``LoopEndedError`` if the loop's thread has ended, or has called its last handler.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.

@@ -5,31 +5,32 @@ import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// Ends the loop, on the ending thread: calls the end handlers and the cancel closures of sources, notifies the
-    /// waiters, and releases blocks without running them. Items stay valid, and can be added to another loop. GLib's
-    /// thread-specific state may be gone already.
+    /// Ends the loop, on the ending thread. GLib's thread-specific data may be gone already.
+    ///
+    /// Calls the end handlers, notifies the waiters, runs the remaining jobs, and calls the cancel closures of sources.
+    /// Releases blocks without running them. Items stay valid, and can be added to another loop.
     func endWithThread() {
         repeat { callEndHandlers() } while !Fork.isChild && !lock.withLock { endHandlers.closeIfEmpty() }
-        // In a forked child nothing is released, because everything belongs to the parent. A handler may have forked
-        // just now.
+        // A handler may have forked. In the child nothing is released, because everything belongs to the parent.
         guard !Fork.isChild else { return }
-        // Tasks of this loop that await it are resumed first, so that they run to their end as jobs.
+        // First resumes the tasks that await this loop. Tasks that live on the loop can then still finish as jobs.
         for waiter in lock.withLock({ waiters.close() }) { waiter.loopHasEnded() }
         jobQueue?.runRemaining()
         takeDown()
-        // This comes last, after takeDown() has released the closures of actors: late jobs run on other threads.
+        // This comes last, because takeDown() releases closures of actors, and late jobs may run code of these actors
+        // on other threads.
         if !Fork.isChild { handOverJobs() }
     }
 
     private func takeDown() {
         var remains = lock.withLock {
-            // The host's run is not ended if a callout has ended the thread, because a run is still on the stack then.
+            // If a callout has ended the thread, runs are still on the stack, so the host's run reports no exit.
             if innermost == nil { endHostedRunLocked(finishesPass: false) }
             dead.store(true, ordering: .relaxed)
             probe?.loopEndsLocked()
             return takeRemainsLocked()
         }
-        // The old value is released after the property was replaced, because the deinit of a target may call the loop.
+        // Replaces the property before the old value is released, because the deinit of a target may use the property.
         let forgotten = cancellables
         cancellables = Cancellables()
         defer { withExtendedLifetime(forgotten) {} }
@@ -39,8 +40,8 @@ extension GRunLoop {
         }
         for case .context(let context) in remains.items { Contexts.release(context) }
         for frame in remains.frames { frame.contexts.abandon() }
-        // The hub leaves its context before its descriptors are closed, because GLib must not poll a number that
-        // belongs to something else.
+        // The hub leaves its context before its descriptors are closed, because GLib must not poll a number that was
+        // reused.
         remains.home?.close()
         remains.home = nil
         for descriptor in remains.descriptors { close(descriptor) }
@@ -48,20 +49,20 @@ extension GRunLoop {
         for frame in remains.frames { frame.called.end() }
     }
 
-    /// Calls all end handlers, and the handlers that these add, on the ending thread.
+    /// Calls all end handlers, and the handlers that they add, on the ending thread.
     func callEndHandlers() {
         // In a forked child, the handlers belong to the parent.
         guard !Fork.isChild else { return }
         var body = lock.withLock { endHandlers.takeLast() }
         while body != nil {
-            // A handler may fork.
+            // A handler may have forked.
             if Fork.isChild { return body = nil }
             callOutToEndHandler(&body)
             body = lock.withLock { endHandlers.takeLast() }
         }
     }
 
-    /// The objects that a loop leaves behind at its end. They are released after the lock is.
+    /// The objects that an ended loop leaves behind. They are released after unlocking.
     private struct Remains {
         var sources: [SourceMembership] = []
         var blocks: [BlockQueue.Entry] = []
@@ -96,8 +97,8 @@ extension GRunLoop {
             }
         }
         invariant(modes.values.allSatisfy(\.isEmpty), "no item outlives its loop")
-        // If a callout has ended the thread, runs are still on the stack, and the thread never returns to their frames.
-        // The references to these frames are released here.
+        // If a callout has ended the thread, runs are still on the stack. Their frames are released here, because the
+        // thread never returns to them.
         while let frame = innermost?.takeRetainedValue() {
             remains.frames.append(frame)
             if let taken = frame.takenBlocks {
@@ -133,7 +134,7 @@ extension GRunLoop {
         for queue in idleQueues { removeEverywhereLocked(queue) }
         for port in ports { removeEverywhereLocked(port) }
         remains.released += [members, observers, descriptors, idleQueues, ports] as [Any]
-        // The epoll is closed now and not with the mode, because a program that holds the loop also holds its modes.
+        // Closes the epoll now, because a program that retains the loop also keeps its modes alive.
         if let epoll = mode.descriptors.end() { remains.descriptors.append(epoll) }
         remains.blocks += mode.blocks.removeAll()
         remains.contexts += mode.addedContexts
@@ -145,8 +146,8 @@ extension GRunLoop {
 }
 
 extension Called {
-    /// Ends a call whose closure has ended the thread. Otherwise no other loop would call the item, and a caller that
-    /// waits for the result would wait forever.
+    /// Ends a call whose closure has ended the thread. Otherwise the item would count as being called, and no other
+    /// loop could call it. A caller that waits for the result would wait forever.
     fileprivate func end() {
         timer?._withUnsafeGuaranteedRef { $0.endFiring(due) }
         idleQueue?._withUnsafeGuaranteedRef { $0.endCall() }
@@ -155,7 +156,6 @@ extension Called {
     }
 }
 
-/// Calls an end handler, on the ending thread.
 @inline(never) func callOutToEndHandler(_ handler: inout (@Sendable () -> Void)?) {
     if let body = handler.take() { body() }
     cgrun_keep_frame()

@@ -25,6 +25,6 @@ final class Semaphore: @unchecked Sendable {
         while sem_wait(raw) != 0 && errno == EINTR {}
     }
 
-    /// Waits for the semaphore until the time `end` of CLOCK_MONOTONIC. Returns whether the semaphore was signalled.
+    /// Waits until the semaphore is signalled, or CLOCK_MONOTONIC reaches `end`. Returns whether it was signalled.
     func wait(until end: Nanoseconds) -> Bool { cgrun_semaphore_wait(raw, max(0, end)) }
 }

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that does nothing but run its loop.
+// A thread that only runs its loop.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// A thread whose loop runs from the beginning until it is stopped.
+    /// A thread that runs its own loop until the program stops the thread.
     ///
-    /// Use it for actors, and for sources and timers that must not disturb the main loop. Use it also for GIO and
-    /// GStreamer objects that complete in their thread's default context. The loop has a home context of its own. It is
-    /// the thread-default context, so that GIO operations that are started on the thread complete there. The loop never
-    /// runs out of items to wait for, because it serves the jobs of its ``GRunLoop/executor``.
+    /// Use it for actors, sources and timers that must not disturb the main loop, and for GIO and GStreamer. The loop's
+    /// home context is the thread-default context, so GIO operations that are started on the thread complete there. The
+    /// loop is never finished, because it serves the jobs of its ``GRunLoop/executor``.
     ///
     /// The thread runs until ``stop()`` is called, or ``GRunLoop/stop()`` ends the outermost run. Releasing this object
-    /// does not end the thread. In async code end the thread by ``stopAndWait()``. End the actors and tasks of its loop
-    /// first, see ``Executor``.
+    /// does not end the thread. In async code, end the thread with ``stopAndWait()``. First end the actors and tasks of
+    /// its loop: see ``Executor``.
     ///
-    /// Threads: any. The corresponding Foundation class is `Thread`, with a run loop run in its main method.
+    /// Threads: any. The corresponding Foundation class is `Thread` with a main method that runs a run loop.
     public final class Thread: Sendable {
-        /// The name as it was given. The system shows the first 15 bytes of it. Threads: any.
+        /// The full name of the thread. The system shows its first 15 bytes. Threads: any.
         public let name: String
-        /// The thread's loop, which has begun to run. After the thread's end the loop does nothing any more. Threads:
-        /// any.
+        /// The thread's loop, which is already running. After the thread's end, the loop does nothing. Threads: any.
         public let loop: GRunLoop
 
         private let body: ThreadBody
@@ -31,15 +29,16 @@ extension GRunLoop {
         ///
         /// - Parameters:
         ///   - name: the name that debuggers and `top` show.
-        ///   - stackSize: in bytes. Zero and less mean the system's default. A positive number below 512 KiB means 512
-        ///     KiB, because Swift's runtime may need that much.
-        ///   - setUp: called on the thread before its loop runs, to add items. Blocks that it enqueues may run before
-        ///     this initialiser returns, and must not wait for the caller. Objects that it makes, and gives to items
-        ///     with the isolation that it is called with, belong to the thread. If it is nil, nothing is called.
-        /// - Throws: ``SystemError``, if no thread or descriptor is left, or in a forked child.
+        ///   - stackSize: the stack's size in bytes. Zero and less mean the system's default. A positive number below
+        ///     512 KiB means 512 KiB, because Swift's runtime may need that much.
+        ///   - setUp: called on the thread before its loop runs, to add items. Items that it makes with its argument,
+        ///     an ``Isolation``, can capture objects that belong to the thread. Blocks that it enqueues may run before
+        ///     this initialiser returns, and must not wait for the caller. Nil means no set-up.
+        /// - Throws: ``SystemError`` if no thread or descriptor is left, in a forked child, or in a second copy of the
+        ///   library.
         ///
-        /// Threads: any. The corresponding Foundation methods are `Thread.init(block:)` and `Thread.start()`, GLib's
-        /// function is `g_thread_new`.
+        /// Threads: any. The corresponding Foundation methods are `Thread.init(block:)` and `Thread.start()`. The
+        /// corresponding GLib function is `g_thread_new`.
         public init(
             name: String = "GRunLoop", stackSize: Int = 0, setUp: (@Sendable (isolated Isolation) -> Void)? = nil
         ) throws(SystemError) {
@@ -60,27 +59,27 @@ extension GRunLoop {
 
         /// Ends every run on the thread, and then the thread. The callouts on its stack return first.
         ///
-        /// If a callout runs a foreign loop, that loop is not ended: the code that began it has to end it. A second
-        /// call does nothing. This call does not wait for the end: in async code ``stopAndWait()`` does, in other code
-        /// ``join()``.
+        /// If a callout runs a foreign loop, the code that started that loop must end it. A second call does nothing.
+        /// This call does not wait for the thread's end. To wait, call ``stopAndWait()`` in async code, or ``join()``
+        /// elsewhere.
         ///
-        /// Threads: any, the thread itself included. The corresponding Foundation method is `Thread.cancel()`, which
+        /// Threads: any, also the thread itself. The corresponding Foundation method is `Thread.cancel()`, which
         /// only sets a flag.
         public func stop() {
             guard !Fork.refuses("Thread.stop") else { return }
             loop.stopAllRuns()
         }
 
-        /// Waits until the thread has ended and is gone. It does not stop the thread. If the thread has ended already,
-        /// this returns immediately.
+        /// Waits until the thread is gone. Does not stop the thread. If the thread has ended already, the call returns
+        /// immediately.
         ///
-        /// Threads: any but the thread itself, which would wait forever: there the program is ended, with a message.
+        /// Threads: any but the thread itself. There the wait would never end, so the process ends with a message.
         /// The corresponding GLib function is `g_thread_join`.
-        @available(*, noasync, message: "it blocks its thread; await waitUntilEnded() instead")
+        @available(*, noasync, message: "it blocks the thread; use await waitUntilEnded()")
         public func join() {
             guard !Fork.refuses("Thread.join") else { return }
             if loop.isOfThisThread {
-                Log.fatal("Thread.join", "a thread cannot wait for its own end; to end it from itself, call stop()")
+                Log.fatal("Thread.join", "a thread cannot wait for its own end; to end the current thread, call stop()")
             }
             let ended = Semaphore()
             body.whenEnded { ended.signal() }
@@ -88,17 +87,15 @@ extension GRunLoop {
             body.reap(handle)
         }
 
-        /// Waits until the thread has ended, without blocking the calling thread. It does not stop the thread.
+        /// Waits until the thread has ended, without blocking the calling thread. Does not stop the thread.
         ///
-        /// If the thread has ended already, this returns immediately. Cancelling the task does not end the wait.
+        /// If the thread has ended already, the call returns immediately. Cancelling the task does not end the wait.
         ///
-        /// The thread resumes the waiting tasks as its last act, after its loop has ended. Only the destructors of
-        /// foreign thread-specific data may still run on it afterwards. ``join()`` waits for these destructors, and
-        /// this does not.
+        /// After its loop has ended, the thread resumes the waiting tasks as its last step. Destructors of other
+        /// thread-specific data may still run on the thread. Unlike ``join()``, this method does not wait for them.
         ///
-        /// Threads: any. The waiting task may itself live on the thread, because its actor does, or because it prefers
-        /// the loop's executor. Then a late job on Swift's thread pool resumes it, and that is logged, see
-        /// ``Executor``.
+        /// Threads: any. If the task lives on the thread itself, a late job on Swift's thread pool resumes it, which is
+        /// logged: see ``Executor``.
         nonisolated(nonsending) public func waitUntilEnded() async {
             guard !Fork.refuses("Thread.waitUntilEnded") else { return }
             let ended = Suspension<Void>()
@@ -106,24 +103,22 @@ extension GRunLoop {
             await ended.value()
         }
 
-        /// Stops the thread as ``stop()`` does, and waits until it has ended as ``waitUntilEnded()`` does. No thread is
-        /// blocked meanwhile. This is how async code ends a thread:
+        /// Stops the thread as ``stop()`` does, and waits for its end as ``waitUntilEnded()`` does. No thread is
+        /// blocked. Use it to end a thread in async code:
         ///
         /// ```swift
         /// task.cancel()
         /// await worker.stopAndWait()
         /// ```
         ///
-        /// Tasks that await something from the thread's loop are resumed before the end: cancelled tasks with a
-        /// `CancellationError`, others with a ``LoopEndedError``, sequences with their end. Cancelling the calling task
-        /// does not end the wait. If the thread has ended already, this returns immediately.
+        /// Tasks that await something from the thread's loop are resumed before the end. Cancelled tasks get a
+        /// `CancellationError`, other tasks a ``LoopEndedError``, and sequences end.
         ///
         /// The method is not an overload of ``stop()``, because in async code the compiler prefers an async overload.
-        /// `stop()` would wait there, but would not wait in a closure inside the same function.
+        /// `stop()` would then wait in an async function, but not in a closure inside it.
         ///
         /// Threads: any. A task that lives on the thread is resumed as after ``waitUntilEnded()``. There is no
-        /// corresponding Foundation method; SwiftNIO's is `EventLoopGroup.shutdownGracefully()`, beside
-        /// `syncShutdownGracefully()`.
+        /// corresponding Foundation method. SwiftNIO has `EventLoopGroup.shutdownGracefully()`.
         nonisolated(nonsending) public func stopAndWait() async {
             guard !Fork.refuses("Thread.stopAndWait") else { return }
             stop()
@@ -131,7 +126,7 @@ extension GRunLoop {
         }
     }
 
-    /// Stops every run on the stack, except for a host's: each returns at the end of its pass.
+    /// Stops every run on the stack, except the host's run. Each stopped run returns at the end of its pass.
     fileprivate func stopAllRuns() {
         lock.withLock { () -> Kick? in
             guard !isDead, innermost != nil else { return nil }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of a worker thread, from its beginning to its end.
+// The code of a worker thread, from its start to its end.
 
 import CGRun
 import Glibc
@@ -8,8 +8,8 @@ import Glibc
 final class ThreadBody: @unchecked Sendable {
     typealias Started = Result<(pthread_t, GRunLoop), GRunLoop.SystemError>
 
-    /// The smallest stack. Swift's runtime builds the metadata of a type on the stack of the thread that first uses the
-    /// type.
+    /// The smallest stack. Swift's runtime needs the stack of the thread that first uses a type to build the type's
+    /// metadata.
     private static let leastStackSize = 512 * 1024
 
     private let name: String
@@ -17,7 +17,7 @@ final class ThreadBody: @unchecked Sendable {
     private let lock = Lock.take()
     // Closures to call at the thread's end; nil after the end. Guarded by the lock.
     private var waiting: [@Sendable () -> Void]? = []
-    // The new thread uses these while the starting thread waits, and the starting thread uses them before and after.
+    // The starting thread uses these properties before and after it waits; the new thread uses them meanwhile.
     private var setUp: (@Sendable (isolated GRunLoop.Isolation) -> Void)?
     private var loop: GRunLoop?
     // Used only by the thread itself.
@@ -44,8 +44,7 @@ final class ThreadBody: @unchecked Sendable {
         defer { pthread_attr_destroy(&attributes) }
         if stackSize > 0 {
             let page = Int(sysconf(Int32(_SC_PAGESIZE)))
-            // A size above half of the address space becomes that half. The system refuses it as well, and it can be
-            // rounded up.
+            // The limit keeps the rounding from overflowing. The system refuses a stack of that size, too.
             let size = min(max(stackSize, Self.leastStackSize), .max / 2)
             pthread_attr_setstacksize(&attributes, (size + page - 1) / page * page)
         }
@@ -70,8 +69,8 @@ final class ThreadBody: @unchecked Sendable {
         return .success((handle, loop))
     }
 
-    /// The key under which a thread keeps its body, retained until the thread ends. The body is not kept on the stack,
-    /// because a thread that calls `pthread_exit` or is cancelled does not return to its frames.
+    /// The key under which a thread keeps its body, retained until the thread ends. A reference on the stack would leak
+    /// if the thread calls `pthread_exit` or is cancelled, because it does not return to its frames.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         let error = pthread_key_create(&key) { if let own = $0 { ThreadBody.leave(own) } }
@@ -86,7 +85,7 @@ final class ThreadBody: @unchecked Sendable {
         Unmanaged<ThreadBody>.fromOpaque(own).release()
     }
 
-    /// Ends a thread that did not return from its main function. It is called as a destructor of thread-specific data:
+    /// Ends a thread that did not return from its main function. This is a destructor of thread-specific data, so
     /// GLib's data may be destroyed already.
     private static func leave(_ own: UnsafeMutableRawPointer) {
         let body = Unmanaged<ThreadBody>.fromOpaque(own).takeRetainedValue()
@@ -106,8 +105,8 @@ final class ThreadBody: @unchecked Sendable {
         notifyWaiters()
     }
 
-    /// Releases the starting thread if it still waits, and calls the closures of ``whenEnded(_:)``. This is the
-    /// thread's last act.
+    /// Wakes the starting thread if it still waits, and calls the closures of ``whenEnded(_:)``. This is the thread's
+    /// last step.
     private func notifyWaiters() {
         notifyStarter()
         let ended = lock.withLock {
@@ -126,18 +125,18 @@ final class ThreadBody: @unchecked Sendable {
     private func run() {
         let loop = GRunLoop.current
         self.loop = loop
-        // The executor has a source, which keeps the run from finishing for lack of items.
+        // Makes the executor, because its source keeps the run from finishing.
         _ = loop.executor
         if let setUp { loop.isolation.assumeIsolated { setUp($0) } }
         setUp = nil
-        // The start is reported from inside the run, because a stop before the run would be ignored.
+        // Reports the start from inside the run, because a stop before the run would be ignored.
         loop.perform { [self] in notifyStarter() }
         loop.run()
-        // The loop could not begin to run, because it has nothing to sleep with.
+        // The loop did not run, because no descriptor for its sleep was left.
         if !hasBegun { self.loop = nil }
     }
 
-    /// Calls `body` on the thread as its last act. If the thread has ended, calls it immediately on the calling thread.
+    /// Calls `body` as the thread's last step. If the thread has ended, calls it immediately on the calling thread.
     func whenEnded(_ body: @escaping @Sendable () -> Void) {
         let hasEnded = lock.withLock { () -> Bool in
             waiting?.append(body)
@@ -146,7 +145,7 @@ final class ThreadBody: @unchecked Sendable {
         if hasEnded { body() }
     }
 
-    /// Joins the thread, which has ended. Its destructors of thread-specific data can delay this.
+    /// Joins the thread after its last step. Destructors of its thread-specific data can delay this.
     func reap(_ handle: pthread_t) {
         reapLock.withLock {
             if !isReaped { pthread_join(handle, nil) }
@@ -154,7 +153,7 @@ final class ThreadBody: @unchecked Sendable {
         }
     }
 
-    /// Detaches the thread if it was not joined. It cannot be joined any more.
+    /// Detaches the thread if it was not joined, because nothing will join it any more.
     func letGo(_ handle: pthread_t) {
         reapLock.withLock {
             if !isReaped { pthread_detach(handle) }

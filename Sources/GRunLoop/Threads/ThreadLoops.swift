@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which loop each thread has. A loop is made when it is first needed, and ended with its thread.
+// The loop of each thread, made when it is first needed, and ended with its thread.
 
 import CGRun
 import Glibc
@@ -16,17 +16,15 @@ package enum ThreadLoops {
 
     static func endForMissingKey(_ error: Int32) -> Never {
         Log.fatal(
-            "no key for thread-specific data is left (pthread_key_create: \(errorMessage(error))); something in this "
-                + "process uses up all \(PTHREAD_KEYS_MAX) of them")
+            "no key for thread-specific data is left (pthread_key_create: \(errorMessage(error))); other code in this "
+                + "process uses all \(PTHREAD_KEYS_MAX) keys")
     }
 
     static let main: GRunLoop = {
         let loop = GRunLoop(isMain: true)
-        // The home context is fixed when the loop is made, so that a host that iterates this context finds the hub
-        // there.
+        // Fixes the home context now, so that a host that iterates it finds the hub there.
         loop.lock.withLock { loop.fixHomeLocked() }
-        // In virtual time the thread has another current loop. The main loop becomes the current one after virtual
-        // time.
+        // In virtual time, another loop is current. After virtual time, the main loop becomes current.
         if cgrun_is_main_thread(), peek == nil { setCurrent(loop) }
         loop.probe?.loopIsReady(loop)
         return loop
@@ -49,11 +47,11 @@ package enum ThreadLoops {
         cgrun_set_current_loop(loop)
     }
 
-    /// The calling thread's loop; nil if it has none. For the main thread the loop is made if needed.
+    /// The calling thread's loop; nil if it has none. On the main thread, the loop is made if needed.
     package static var currentIfAny: GRunLoop? {
         if let known = peek { return known }
         guard cgrun_is_main_thread() else { return nil }
-        // The initialiser of `main` makes it the current loop, unless another thread has run the initialiser.
+        // The initialiser of `main` has made the loop current, unless another thread ran the initialiser.
         let loop = main
         if peek == nil { setCurrent(loop) }
         return loop
@@ -67,7 +65,7 @@ package enum ThreadLoops {
     /// The current time on the clock of the calling thread's loop; real time if the thread has none.
     static var time: Nanoseconds { VirtualClock.isInUse ? peek?.time ?? .now() : .now() }
 
-    /// Ends the calling thread's loop now, while everything else of the thread still exists.
+    /// Ends the calling thread's loop now.
     static func endCurrent() {
         guard let known = cgrun_get_current_loop() else { return }
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
@@ -84,7 +82,7 @@ package enum ThreadLoops {
         _ loop: GRunLoop, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let former = cgrun_get_current_loop()
-        // Retained, like the loop of any thread, because the closure may end the thread.
+        // Retained, because the closure may end the thread, and `endCurrent()` releases the loop.
         let own = Unmanaged.passRetained(loop)
         setCurrent(own.toOpaque())
         defer {
@@ -94,16 +92,17 @@ package enum ThreadLoops {
         return try body()
     }
 
-    /// Ends the loop in the last round of thread-specific destructors, because other destructors may still use it
-    /// before (item 12).
+    /// Ends the loop in the last round of thread-specific destructors, because destructors may use the loop in earlier
+    /// rounds (item 12).
     private static let threadWillEnd: @convention(c) (UnsafeMutableRawPointer?) -> Void = { known in
         guard let known else { return }
         cgrun_note_thread_ends()
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
-        // Sets the key again, which the system has cleared, so that code in later destructors still finds the loop.
+        // The system has cleared the key. Setting it again makes the system call this destructor in the next round,
+        // too.
         pthread_setspecific(key, known)
-        // The end handlers are called in the first round. At that time the thread-specific data of GLib that they need
-        // can still be made, and is still freed.
+        // The end handlers are called in the first round. If they make thread-specific data of GLib, a later round
+        // still frees it.
         loop.takeUnretainedValue().callEndHandlers()
         guard loop.takeUnretainedValue().countDestructorRound() >= PTHREAD_DESTRUCTOR_ITERATIONS - 1 else { return }
         endCurrent()
@@ -111,7 +110,7 @@ package enum ThreadLoops {
 }
 
 extension GRunLoop {
-    /// Whether the loop is the calling thread's current one. Any thread. It makes no loop.
+    /// Whether the loop is the calling thread's current one. Makes no loop. Threads: any.
     @inline(__always) package var isCurrent: Bool {
         if let known = cgrun_get_current_loop() { return known == Unmanaged.passUnretained(self).toOpaque() }
         return isMain && isCurrentAtLast
@@ -119,14 +118,13 @@ extension GRunLoop {
 
     @inline(never) private var isCurrentAtLast: Bool { ThreadLoops.currentIfAny === self }
 
-    /// Whether the loop belongs to the calling thread, even if virtual time has made another loop current there. If so,
-    /// a caller that waited for the loop's thread would wait for itself. Any thread.
+    /// Whether the loop belongs to the calling thread, even if virtual time hides it there. If so, waiting for the
+    /// loop's thread would never end. Threads: any.
     package var isOfThisThread: Bool { isCurrent || isHidden }
 
     static var timeHere: Nanoseconds { ThreadLoops.time }
 
-    /// The loop's name in log messages: its address, and then the main thread or, on the loop's own thread, the
-    /// thread's name.
+    /// The loop's name in log messages: its address, and its thread if it is the main loop or the caller's own loop.
     var nameForMessages: String {
         let thread = isMain ? " of the main thread" : isCurrent ? threadName().map { " of the thread \"\($0)\"" } : nil
         return "the run loop \(hexAddress(self))\(thread ?? "")"
@@ -134,8 +132,8 @@ extension GRunLoop {
 
     /// The current time on the clock of the calling thread's loop: virtual time inside ``withVirtualTime(from:_:)``.
     ///
-    /// Threads: any. The corresponding Core Foundation function is `CFAbsoluteTimeGetCurrent`, GLib's is
-    /// `g_get_monotonic_time`.
+    /// Threads: any. The corresponding functions are `CFAbsoluteTimeGetCurrent` in Core Foundation and
+    /// `g_get_monotonic_time` in GLib.
     public static var now: Instant { ThreadLoops.time.instant }
 }
 

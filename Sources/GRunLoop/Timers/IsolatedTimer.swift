@@ -8,13 +8,13 @@ extension Confined {
 }
 
 extension GRunLoop.Timer {
-    /// Creates a timer whose closure belongs to the actor that the caller is on, and is called and released there.
+    /// Creates a timer whose closure belongs to the caller's actor, and is called and released there.
     ///
-    /// `isolation` names that actor: `self` in an actor, `#isolation` anywhere. The actor must live on a run loop.
-    /// Otherwise the initializer ends the process, with a message. The closure need not be `@Sendable`.
+    /// `isolation` names the actor: pass `self` in an actor, or `#isolation` anywhere. The actor must live on a run
+    /// loop; otherwise the process ends with a message. The closure need not be `@Sendable`.
     ///
     /// The timer can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time. Adding
-    /// it to another loop ends the process, with a message. The timer retains the actor until it is invalidated.
+    /// it to another loop ends the process with a message. The timer retains the actor until the timer is invalidated.
     ///
     /// Threads: the actor's. Everything else is as in ``init(fireAt:interval:tolerance:handler:)``.
     public convenience init(
@@ -32,7 +32,7 @@ extension GRunLoop.Timer {
     /// `{ @MainActor _ in ... }`.
     ///
     /// The timer can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding it to
-    /// another loop ends the process, with a message.
+    /// another loop ends the process with a message.
     ///
     /// Threads: any. Everything else is as in ``init(fireAt:interval:tolerance:handler:)``.
     public convenience init(
@@ -46,13 +46,13 @@ extension GRunLoop.Timer {
             home: confined.home, handler: confined.timerHandler)
     }
 
-    /// Creates a timer whose closure belongs to the actor that the caller is on, and is called and released there.
+    /// Creates a timer whose closure belongs to the caller's actor, and is called and released there.
     ///
-    /// `isolation` names that actor: `self` in an actor, `#isolation` anywhere. The actor must live on a run loop.
-    /// Otherwise the initializer ends the process, with a message. The closure need not be `@Sendable`.
+    /// `isolation` names the actor: pass `self` in an actor, or `#isolation` anywhere. The actor must live on a run
+    /// loop; otherwise the process ends with a message. The closure need not be `@Sendable`.
     ///
     /// The timer can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time. Adding
-    /// it to another loop ends the process, with a message. The timer retains the actor until it is invalidated.
+    /// it to another loop ends the process with a message. The timer retains the actor until the timer is invalidated.
     ///
     /// Threads: the actor's. Everything else is as in ``init(interval:repeats:after:tolerance:handler:)``.
     public convenience init(
@@ -69,7 +69,7 @@ extension GRunLoop.Timer {
     /// `{ @MainActor _ in ... }`.
     ///
     /// The timer can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding it to
-    /// another loop ends the process, with a message.
+    /// another loop ends the process with a message.
     ///
     /// Threads: any. Everything else is as in ``init(interval:repeats:after:tolerance:handler:)``.
     public convenience init(
@@ -83,12 +83,12 @@ extension GRunLoop.Timer {
     }
 
     /// Creates a timer whose closure belongs to the caller's actor, and adds it to the current thread's loop, in the
-    /// default mode. For the closure and the actor, see
+    /// default mode. The rules for the closure and the actor are those of
     /// ``init(interval:repeats:after:tolerance:isolation:handler:)-(_,_,_,_,Actor,_)``.
     ///
     /// Threads: the actor's. The corresponding Foundation method is
     /// `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
-    @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
+    @available(*, noasync, message: "an async function has no fixed thread, so it has no current run loop")
     @discardableResult
     public static func scheduled(
         interval: Duration, repeats: Bool, after delay: Duration? = nil, tolerance: Duration = .zero,
@@ -104,9 +104,9 @@ extension GRunLoop.Timer {
     /// Creates a timer whose closure belongs to the main actor, and adds it to the current thread's loop, in the
     /// default mode.
     ///
-    /// Threads: the main one; in virtual time, the main actor's. A call on another thread ends the process, with a
+    /// Threads: the main thread; in virtual time, the main actor's. A call on another thread ends the process with a
     /// message. The corresponding Foundation method is `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
-    @available(*, noasync, message: "an async function has no thread of its own, so no current run loop")
+    @available(*, noasync, message: "an async function has no fixed thread, so it has no current run loop")
     @discardableResult
     public static func scheduled(
         interval: Duration, repeats: Bool, after delay: Duration? = nil, tolerance: Duration = .zero,

@@ -2,10 +2,10 @@
 // A loop's clock as a Swift `Clock`, and tasks that sleep on it.
 
 extension GRunLoop {
-    /// A loop's clock, for code that takes a `Clock`.
+    /// A loop's clock, for code that takes a Swift `Clock`.
     ///
-    /// A sleep is a delayed perform of the loop, in its common modes. In virtual time a sleep therefore lasts as long
-    /// as the test says. There is no corresponding Core Foundation type.
+    /// A sleep is a delayed perform in the loop's common modes. So in virtual time, the test decides how long a sleep
+    /// lasts. There is no corresponding Core Foundation type.
     public struct LoopClock: Clock {
         /// Swift's own duration type.
         public typealias Duration = Swift.Duration
@@ -24,7 +24,7 @@ extension GRunLoop {
         ///
         /// - Parameters:
         ///   - deadline: when to resume. If it has passed, the call returns without suspending.
-        ///   - tolerance: how much longer the sleep may take. Nil and negative mean none.
+        ///   - tolerance: how much longer the sleep may take. Nil and negative values mean none.
         /// - Throws: `CancellationError` and ``LoopEndedError``.
         ///
         /// Threads: any.
@@ -33,23 +33,23 @@ extension GRunLoop {
         }
     }
 
-    /// The loop's clock, for code that takes a `Clock`.
+    /// The loop's clock, for code that takes a Swift `Clock`.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
     public var clock: LoopClock { LoopClock(loop: self) }
 
-    /// Suspends the task for a time.
+    /// Suspends the task for a span of time.
     ///
     /// A delayed perform of the loop resumes the task. The thread is not blocked meanwhile.
     ///
     /// - Parameters:
     ///   - span: how long to sleep. With zero or less, the call returns without suspending. With 16 years or more, the
-    ///     task sleeps until it is cancelled.
+    ///     task sleeps until it is cancelled or the loop's thread ends.
     ///   - tolerance: how much longer the sleep may take, so that several wake-ups become one. Negative means none.
-    ///   - names: the modes in which the sleep can end. It lasts on while the loop runs none of them.
-    /// - Throws: `CancellationError` as soon as the task is cancelled, also if that was before the call;
-    ///   ``LoopEndedError`` if the loop's thread has ended, or ends meanwhile. In both cases nothing of the sleep stays
-    ///   in the loop.
+    ///   - names: the modes in which the sleep can end. The sleep continues while the loop runs none of them.
+    /// - Throws: `CancellationError` as soon as the task is cancelled, even if that was before the call;
+    ///   ``LoopEndedError`` if the loop's thread has ended, or ends during the sleep. In both cases nothing of the
+    ///   sleep stays in the loop.
     ///
     /// Threads: any. The task is resumed in the way that ``ItemSequence/Iterator/next()`` describes. There is no
     /// corresponding Core Foundation function; Swift's is `Task.sleep(for:tolerance:clock:)`.
@@ -64,9 +64,9 @@ extension GRunLoop {
     ///
     /// - Parameters:
     ///   - deadline: when to resume. If it has passed, the call returns without suspending. If it is 16 years ahead or
-    ///     more, the task sleeps until it is cancelled.
+    ///     more, the task sleeps until it is cancelled or the loop's thread ends.
     ///   - tolerance: how much longer the sleep may take, so that several wake-ups become one. Negative means none.
-    ///   - names: the modes in which the sleep can end. It lasts on while the loop runs none of them.
+    ///   - names: the modes in which the sleep can end. The sleep continues while the loop runs none of them.
     /// - Throws: `CancellationError` and ``LoopEndedError``.
     ///
     /// Threads: any. There is no corresponding Core Foundation function; Swift's is
@@ -79,9 +79,9 @@ extension GRunLoop {
         let end = Nanoseconds(saturating: deadline)
         if end <= time { return }
         let mailbox = Mailbox<Void>(of: self) { older, _ in older }
-        // Closes the mailbox also if the task is cancelled before it first suspends.
+        // Closes the mailbox even if the task is cancelled before it first suspends.
         defer { mailbox.close(.done) }
-        // A sleep of 16 years or more does not end by itself: its perform is added to no mode.
+        // A sleep of 16 years or more does not end by itself, so its perform is added to no mode.
         let isFar = end.subtractingSaturating(time) >= .longest
         let perform = addPerform(at: end, tolerance: tolerance, inModes: isFar ? [] : names) { mailbox.send(()) }
         mailbox.open(for: perform)

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers: one-shot, or repeating on a fixed grid of dates, movable, and with a tolerance. TimerDates.swift has their
-// dates, and TimerStep.swift fires them.
+// Timers, one-shot or repeating. TimerDates.swift computes their dates, and TimerStep.swift fires them.
 
 extension GRunLoop {
     /// A closure that a run loop calls at a point in time, once or repeatedly.
     ///
-    /// A timer never fires before its fire date. A repeating timer keeps to its grid of dates: its next date is the
-    /// first date of the grid after its closure has returned. Missed dates are skipped. With an interval of 50 ms and a
-    /// closure that takes 70 ms, a timer fires at 0, 100 and 200 ms.
+    /// A timer never fires before its fire date. A repeating timer has a grid of dates: its next date is the first date
+    /// of the grid after its closure has returned. Missed dates are skipped. With an interval of 50 ms and a closure
+    /// that takes 70 ms, a timer fires at 0, 100 and 200 ms.
     ///
-    /// A timer is in one loop at a time, and in any number of the loop's modes. It fires once for each due date,
-    /// however many modes it is in. It does not fire in a nested run that its own closure starts.
+    /// A timer is in one loop at a time, and in any number of the loop's modes. It fires once for each due date, even
+    /// if it is in several modes. It does not fire in a nested run that its own closure starts.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopTimer`.
     public final class Timer: @unchecked Sendable {
         let guardian = Guardian()
-        // The fields below are guarded by the guardian. Their order packs the object into 72 bytes, in malloc's class
-        // of 80; one byte more would cost 96.
+        // Guarded by the guardian. In this order, the object takes 72 bytes, for which malloc uses 80. With one byte
+        // more, malloc would use 96.
         var handler: Handler?
         var firstMode: Unmanaged<ModeState>?
         @exclusivity(unchecked) var dates: TimerDates
@@ -25,7 +24,7 @@ extension GRunLoop {
         var isFiring = false
         var firstSlot: Int32 = -1
 
-        /// A struct, because taking a bare closure out of an optional copies and wraps it.
+        /// A struct, because taking a bare closure out of an optional would copy and wrap the closure.
         struct Handler {
             let body: @Sendable (Timer) -> Void
         }
@@ -34,12 +33,12 @@ extension GRunLoop {
         /// loop yet, and can be added to any loop.
         ///
         /// - Parameters:
-        ///   - fireAt: the first fire date. A date in the past means now. With a date more than 16 years ahead, the
-        ///     timer fires in 16 years. ``fireDate`` returns the date as it was given.
+        ///   - fireAt: the first fire date. A date in the past means now, and a date more than 16 years ahead means in
+        ///     16 years. In both cases ``fireDate`` returns the given date.
         ///   - interval: the time between two dates of the grid. With zero or less, the timer fires once and is then
         ///     invalidated.
         ///   - tolerance: how much later than its date the timer may fire, so that several wake-ups become one.
-        ///     Negative means none. A repeating timer takes at most half its interval.
+        ///     Negative means none. In a repeating timer it is at most half the interval.
         ///   - handler: called on the loop's thread; ``fire()`` calls it on the calling thread. It is released when the
         ///     timer is invalidated.
         ///
@@ -62,17 +61,16 @@ extension GRunLoop {
             self.handler = Handler(body: handler)
         }
 
-        /// Creates a timer whose first fire date is `interval`, or `delay`, from now. The timer is in no loop yet, and
-        /// can be added to any loop.
+        /// Creates a timer that first fires after `interval`, or after `delay` if that is given. The timer is in no
+        /// loop yet, and can be added to any loop. Both times count on the clock of the calling thread's loop.
         ///
         /// - Parameters:
         ///   - interval: the time until the first fire and, in a repeating timer, between two dates. Zero or less means
         ///     0.1 ms in a repeating timer, and now in a one-shot timer. More than 16 years means 16 years.
         ///   - repeats: false makes a one-shot timer.
-        ///   - delay: the time until the first fire, if it differs from `interval`. Zero or less means now. The time is
-        ///     counted on the clock of the calling thread's loop.
-        ///   - tolerance: how much later than its date the timer may fire. Negative means none. A repeating timer takes
-        ///     at most half its interval.
+        ///   - delay: the time until the first fire, if it differs from `interval`. Zero or less means now.
+        ///   - tolerance: how much later than its date the timer may fire. Negative means none. In a repeating timer it
+        ///     is at most half the interval.
         ///   - handler: called on the loop's thread; ``fire()`` calls it on the calling thread. It is released when the
         ///     timer is invalidated.
         ///
@@ -86,7 +84,7 @@ extension GRunLoop {
                 tolerance: tolerance, handler: handler)
         }
 
-        /// - Parameter start: the time from which `interval` counts: the current time, or a moment ago.
+        /// - Parameter start: the time from which `interval` or `delay` counts: the current time, or a moment ago.
         convenience init(
             interval: Duration, after delay: Duration? = nil, startingAt start: Nanoseconds, repeats: Bool = true,
             tolerance: Duration, home: Home? = nil, handler: @escaping @Sendable (Timer) -> Void
@@ -101,13 +99,13 @@ extension GRunLoop {
 
         // MARK: Validity
 
-        /// Whether the timer is valid: false from the call of ``invalidate()`` on, and once the closure of a one-shot
-        /// timer has returned.
+        /// Whether the timer is valid. False once ``invalidate()`` was called or the closure of a one-shot timer has
+        /// returned, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerIsValid`.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
 
-        /// Removes the timer from every mode, for good, and releases its closure. A second call does nothing.
+        /// Removes the timer from every mode, permanently, and releases its closure. A second call does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerInvalidate`.
         public func invalidate() {
@@ -115,23 +113,24 @@ extension GRunLoop {
             invalidate(holding: guardian.lock())
         }
 
-        /// Invalidates the timer. The caller holds the timer's guardian, and this call releases it.
+        /// Invalidates the timer. The caller holds the guardian, and this call releases it.
         func invalidate(holding held: Guardian.Held) {
             let released = endLocked(held) ? handler.take() : nil
             guardian.unlock(held)
             Self.release(released)
         }
 
-        /// Releases the closure where no lock is held, because the deinit of an object that it holds is user code.
+        /// Releases the closure. Call it without a lock, because the release may run a deinit, which is user code.
         @inline(never) private static func release(_ handler: consuming Handler?) {}
     }
 }
 
 // MARK: Joining and leaving modes, and the slot in the heap of each mode
 
-/// Modes live as long as their loop, and are neither retained nor released here.
+/// Modes live as long as their loop, so they are not retained here.
 extension GRunLoop.Timer: ModeItem {
-    /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
+    /// Adds the timer to a mode, removes it, or returns whether it is in the mode: see
+    /// ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
     @discardableResult public func carryOut(
         _ operation: GRunLoop.MembershipOperation, of loop: GRunLoop, forMode mode: GRunLoop.Mode
     ) -> Bool {
@@ -149,8 +148,7 @@ extension GRunLoop.Timer: ModeItem {
 
     func leave(_ mode: ModeState, _ effects: inout DeferredEffects) { mode.remove(self) }
 
-    /// Marks the timer as firing. It leaves every heap, so that a nested run does not fire it, but it stays in its
-    /// modes.
+    /// Marks the timer as firing. It leaves every heap, so that a nested run does not fire it, but stays in its modes.
     func beginFiring() {
         isFiring = true
         forEachMode { mode in
@@ -165,11 +163,11 @@ extension GRunLoop.Timer: ModeItem {
         forEachMode { $0.noteFired(self) }
     }
 
-    /// Takes the timer out of every heap, before its dates change.
+    /// Takes the timer out of every heap. Call it before the timer's dates change.
     func leaveHeaps() { forEachMode { $0.takeOut(self) } }
 
-    /// Inserts the timer into the heap of each of its modes, after it has fired or moved. It comes behind the timers of
-    /// the same deadline. Returns a kick if a sleep would now last too long.
+    /// Inserts the timer into the heap of each of its modes, after it has fired or moved. The timer then follows the
+    /// timers with the same deadline. If a sleep would now last too long, returns a kick that ends the sleep.
     func returnToHeaps(of loop: GRunLoop) -> Kick? {
         var kick: Kick?
         forEachMode { mode in
@@ -182,7 +180,7 @@ extension GRunLoop.Timer: ModeItem {
     private var extras: TimerExtras? { dates.extras }
     var isPerformLocked: Bool { extras?.isPerform ?? false }
 
-    /// Nearly all timers are in one mode, and need no array.
+    /// Nearly all timers are in one mode, which needs no array.
     private func forEachMode(_ body: (ModeState) -> Void) {
         if let firstMode { firstMode._withUnsafeGuaranteedRef(body) }
         extras?.others?.forEach { $0.modeOfPlace._withUnsafeGuaranteedRef(body) }
@@ -192,7 +190,7 @@ extension GRunLoop.Timer: ModeItem {
         isFirst(mode) || extras?.others?[mode] != nil
     }
 
-    /// The timer's slot in the mode's heap; -1 while the timer is not in the heap. A firing timer is in the mode's
+    /// The timer's slot in the mode's heap; -1 if the timer is not in the heap. A firing timer is in the mode's
     /// `firing` list instead.
     @inline(__always) func slot(in mode: ModeState) -> Int {
         Int(isFirst(mode) ? firstSlot : otherSlot(in: mode))
@@ -259,34 +257,34 @@ extension ModeState {
         if slot >= 0 { heap.remove(timer, from: slot, in: self) }
     }
 
-    // Not inlined, because most timers are added and cancelled while they are not firing.
+    // These two are not inlined, because few timers join or leave a mode while they fire.
 
     @inline(never) func noteFiring(_ timer: GRunLoop.Timer) { firing.append(.passUnretained(timer)) }
 
     @inline(never) func noteFired(_ timer: GRunLoop.Timer) {
-        // The timer is the last of the list, unless another loop's thread calls its closure.
+        // Usually the timer is the last of the list. If its closure has moved it to another loop, that loop's thread
+        // may have listed other timers after it.
         if firing.last === timer { firing.removeLast() } else { firing.removeAll { $0 === timer } }
     }
 }
 
-/// Holds the parts that few timers need: a grid, a fire date other than the deadline, several modes. The object is made
-/// when it is first needed, so that other timers stay small. Guarded like the timer.
+/// The parts that few timers need, such as a grid, several modes, or a fire date other than the deadline. The object is
+/// made when it is first needed, so that other timers stay small. Guarded like the timer.
 class TimerExtras {
     struct Slot: Place {
         let modeOfPlace: Unmanaged<ModeState>
         let slot: Int32
     }
 
-    /// The time between two dates of the grid; 0 in a one-shot timer.
     let period: Nanoseconds
     var slack: Nanoseconds
-    /// The date that `fireDate` returns; nil if it is the deadline.
+    /// The date that `fireDate` returns, if it is not the deadline; otherwise nil.
     var requested: Nanoseconds?
-    /// Whether this object is a ``ConfinedTimerExtras``. The flag costs no memory, because it takes a byte of padding.
+    /// Whether this object is a ``ConfinedTimerExtras``. The flag is in a byte of padding, so it costs no memory.
     let isConfined: Bool
-    /// Whether the timer stands for a delayed perform. The program never sees such a timer.
+    /// Whether the timer stands for a delayed perform. The program never gets such a timer.
     var isPerform = false
-    /// The timer's modes other than the first, and its slot in each of them.
+    /// The timer's modes other than the first, with its slot in each of them.
     @exclusivity(unchecked) private(set) var others: OtherPlaces<Slot>?
 
     init(period: Nanoseconds = 0, slack: Nanoseconds, isConfined: Bool = false) {
@@ -300,7 +298,6 @@ class TimerExtras {
     }
 }
 
-/// The extras of a timer whose closure belongs to an actor.
 final class ConfinedTimerExtras: TimerExtras {
     let home: Home
 

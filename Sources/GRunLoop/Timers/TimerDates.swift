@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dates of a timer: its next date, its grid and its tolerance.
 
-/// When a timer fires next, and how it goes on from there. Guarded like the timer.
+/// The next date of a timer, and the data from which its later dates are computed. Guarded like the timer.
 struct TimerDates {
-    /// The time from which on the timer is due.
+    /// The time at which the timer becomes due.
     var deadline: Nanoseconds
     private var more = More.slack(0)
 
@@ -31,12 +31,10 @@ struct TimerDates {
         more = .extras(extras)
     }
 
-    /// The parts that few timers have; nil in other timers.
     var extras: TimerExtras? {
         if case .extras(let extras) = more { extras } else { nil }
     }
 
-    /// The home of the actor that owns the timer's closure; nil if no actor owns it.
     var home: Home? {
         if case .extras(let extras) = more, extras.isConfined { confinedHome(extras) } else { nil }
     }
@@ -68,7 +66,7 @@ struct TimerDates {
         if let extras { extras.slack = slack } else { more = .slack(slack) }
     }
 
-    /// The date that `fireDate` returns. A requested date in the past stays readable until the timer fires (item 112).
+    /// The date that `fireDate` returns. A date in the past stays readable until the timer has fired (item 112).
     var requested: Nanoseconds { extras?.requested ?? deadline }
 
     mutating func move(to date: Nanoseconds, at now: Nanoseconds) {
@@ -76,8 +74,7 @@ struct TimerDates {
         if date != deadline { makeExtrasIfNeeded().requested = date } else { extras?.requested = nil }
     }
 
-    /// Moves the deadline to the first date of the grid after now. The grid keeps its phase, and missed dates are
-    /// skipped.
+    /// Moves the deadline to the first date of the grid after `now`. This skips missed dates.
     mutating func advance(from due: Nanoseconds, at now: Nanoseconds) {
         let dates = missed(since: due, at: now).addingSaturating(1)
         deadline = due.addingSaturating(dates.multipliedSaturating(by: period))
@@ -105,17 +102,17 @@ struct TimerDates {
 }
 
 extension GRunLoop.Timer {
-    /// The timer's next fire date; an invalid timer keeps the last date that it had.
+    /// The timer's next fire date; in an invalid timer, the last date that it had.
     ///
-    /// Setting the date moves the timer in all its modes; ``schedule(after:)`` sets it to a time from now. The later
-    /// dates of a repeating timer follow the new date, at its interval. If the date has passed, the timer is due
-    /// immediately. If it is more than 16 years ahead, the timer fires in 16 years, but the property returns the date
-    /// as it was given.
+    /// Setting the date moves the timer in all its modes. To set a time from now, call ``schedule(after:)``. The later
+    /// dates of a repeating timer follow the new date at the timer's interval. If the new date has passed, the timer is
+    /// due immediately. If it is more than 16 years ahead, the timer fires in 16 years, but the property returns the
+    /// given date.
     ///
     /// Inside the timer's own closure, the new date replaces the next date of the grid. A one-shot timer cannot be
-    /// moved from inside its closure. An invalid timer ignores the new date.
+    /// moved inside its own closure. An invalid timer ignores the new date.
     ///
-    /// Threads: any. Setting the date on another thread than the loop's own wakes the loop. The corresponding Core
+    /// Threads: any. If another thread than the loop's own sets the date, the loop wakes up. The corresponding Core
     /// Foundation functions are `CFRunLoopTimerGetNextFireDate` and `CFRunLoopTimerSetNextFireDate`.
     public var fireDate: GRunLoop.Instant {
         get { Fork.refuses("Timer.fireDate") ? GRunLoop.distantFuture : guardian.withLock { dates.requested }.instant }
@@ -125,16 +122,16 @@ extension GRunLoop.Timer {
         }
     }
 
-    /// Moves the timer in all its modes: it fires after `delay`, counted on the clock of its loop, or of the calling
-    /// thread's loop if it is in none. So code that is tested in virtual time need not read a clock. Everything else is
-    /// as when ``fireDate`` is set. A one-shot timer cannot be moved inside its own closure, because it becomes invalid
-    /// after the call: use ``GRunLoop/perform(after:_:)`` there.
+    /// Moves the timer in all its modes, so that it fires after `delay`. The delay counts on the clock of the timer's
+    /// loop or, if the timer is in no loop, of the calling thread's loop. So code that is tested in virtual time need
+    /// not read a clock. Everything else is as when ``fireDate`` is set. A one-shot timer cannot be moved inside its
+    /// own closure: call ``GRunLoop/perform(after:_:)`` there.
     ///
-    /// - Parameter delay: the time until the next fire. Zero and negative mean as soon as the loop runs one of the
-    ///   timer's modes. 16 years and more mean 16 years.
+    /// - Parameter delay: the time until the next fire. Zero and negative values mean that the timer is due
+    ///   immediately. 16 years and more mean 16 years.
     ///
-    /// Threads: any. A call on another thread than the loop's own wakes the loop. The corresponding Core Foundation
-    /// function is `CFRunLoopTimerSetNextFireDate`.
+    /// Threads: any. If another thread than the loop's own calls it, the loop wakes up. The corresponding Core
+    /// Foundation function is `CFRunLoopTimerSetNextFireDate`.
     public func schedule(after delay: Duration) {
         let span = Nanoseconds(ahead: delay)
         move { now in now.addingSaturating(span) }
@@ -153,14 +150,14 @@ extension GRunLoop.Timer {
         Fork.refuses("Timer.interval") ? .zero : guardian.withLock { dates.period }.duration
     }
 
-    /// Whether the timer repeats. A timer that does not repeat fires once and is then invalidated.
+    /// Whether the timer repeats. If it does not, it fires once and is then invalidated.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerDoesRepeat`.
     public var repeats: Bool { !Fork.refuses("Timer.repeats") && guardian.withLock { dates.period } > 0 }
 
-    /// How much later than its date the timer may fire, so that several wake-ups become one.
+    /// How much later than its date the timer may fire, so that several wake-ups become one. Zero means none.
     ///
-    /// A negative value means none. A repeating timer takes at most half its interval.
+    /// A negative value is set as zero. In a repeating timer, the tolerance is at most half the interval.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopTimerGetTolerance` and
     /// `CFRunLoopTimerSetTolerance`.
@@ -172,25 +169,26 @@ extension GRunLoop.Timer {
         }
     }
 
-    /// Moves the timer to a date. `date` is called with the time on the loop's clock, under the lock.
+    /// Moves the timer to a date. `date` gets the time on the loop's clock, and is called with the lock held.
     private func move(to date: (Nanoseconds) -> Nanoseconds) {
         guard !Fork.refuses("Timer.fireDate") else { return }
         let kick = guardian.withLock { () -> Kick? in
             guard isValidLocked else { return nil }
-            // A firing timer takes its next date from the grid, unless its closure sets a date later than the one for
-            // which it fires. In virtual time the clock still shows that date, so the earliest new date is 1 ns later.
+            // The new date of a firing timer must be later than the date for which the timer fires. Otherwise the end
+            // of the firing would replace it with a date of the grid. In virtual time, both dates can be now, so 1 ns
+            // is added.
             let now = nowLocked
             let earliest = isFiring ? now.addingSaturating(1) : now
             var kick = changeLocked { $0.move(to: date(now), at: earliest) }
-            // A date that another thread sets also wakes the loop (item 77).
+            // If another thread sets the date, the loop is woken as well (item 77).
             if let loop = guardian.loop { kick.merge(loop.wakeUpIfElsewhereLocked()) }
             return kick
         }
         kick?.send()
     }
 
-    /// Changes the dates, and moves the timer to its new place in every heap. A firing timer is in no heap, and stays
-    /// out.
+    /// Changes the dates, and moves the timer to its new place in every heap. A firing timer is in no heap, so only its
+    /// dates change.
     private func changeLocked(_ change: (inout TimerDates) -> Void) -> Kick? {
         guard let loop = guardian.loop, !isFiring else {
             change(&dates)
@@ -201,9 +199,9 @@ extension GRunLoop.Timer {
         return returnToHeaps(of: loop)
     }
 
-    /// Inside the closure of a repeating timer: the latest date of the timer's grid that has passed.
+    /// The latest date of the grid that has passed. Call it inside the closure of a repeating timer.
     var latestDate: GRunLoop.Instant { guardian.withLock { dates.latest(at: nowLocked) }.instant }
 
-    /// The current time on the clock of the timer's loop or, if the timer is in none, of the calling thread's loop.
+    /// The time on the clock of the timer's loop or, if the timer is in no loop, of the calling thread's loop.
     var nowLocked: Nanoseconds { guardian.loop?.time ?? GRunLoop.timeHere }
 }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timers and delayed performs of one mode, ordered by deadline and then by the order of addition: an indexed 4-ary
-// heap with cached keys.
+// The timers and delayed performs of one mode, in an indexed 4-ary heap.
 
 import CGRun
 import Glibc
 
-/// An indexed heap of the timers and delayed performs of a mode. Guarded by the loop's lock.
+/// The timers and delayed performs of a mode, ordered by deadline and then by the order of addition. Guarded by the
+/// loop's lock.
 ///
-/// The timers and closures themselves are in ``TimerSlots``. An entry of the heap holds its slot, which does not
-/// change. The slot holds the index of its entry.
+/// The timers and closures are in ``TimerSlots``. An entry of the heap holds the number of a slot, which does not
+/// change. The slot holds the index of the entry.
 struct TimerHeap: ~Copyable {
-    /// An entry of the heap: the key that a sift compares and moves. The four children of an entry take 64 bytes.
+    /// An entry of the heap, which is the key that a sift compares and moves. The four children of an entry take 64
+    /// bytes.
     private struct Entry {
         let deadline: Nanoseconds
-        /// The upper half is the order of addition, which decides between equal deadlines. The lower half is the slot.
+        /// The upper half is the order of addition, which orders equal deadlines. The lower half is the slot.
         let orderAndSlot: UInt64
 
         init(deadline: Nanoseconds, order: UInt32, slot: Int) {
@@ -24,7 +25,7 @@ struct TimerHeap: ~Copyable {
         var order: UInt32 { UInt32(truncatingIfNeeded: orderAndSlot >> 32) }
         var slot: Int { Int(UInt32(truncatingIfNeeded: orderAndSlot)) }
 
-        /// Both fields in one number, so that a comparison needs no branch. Half of the branches would be mispredicted.
+        /// Both fields as one number, so that a comparison needs no branch. Half of the branches would be mispredicted.
         private var key: Int128 { Int128(deadline) << 64 | Int128(orderAndSlot) }
 
         func precedes(_ other: Entry) -> Bool { key < other.key }
@@ -33,21 +34,21 @@ struct TimerHeap: ~Copyable {
     private var capacity = 1
     private var entries: UnsafeMutablePointer<Entry>
     private var slots: TimerSlots
-    /// How many entries the heap has. Only tests read it from outside.
+    /// How many entries the heap has. Outside of this type, only tests read it.
     private(set) var count = 0
-    /// The number of the last addition. The order of an entry is the number of its addition, counted from `base`.
+    /// The number of the last addition. The `order` of an entry is the number of its addition, counted from `base`.
     private var additions: UInt64 { base + UInt64(lastOrder) }
     private var base: UInt64 = 0
     private var lastOrder: UInt32 = 0
     private let greatestOrder: UInt32
     /// The result of ``wakeUpTime()``; nil once the heap has changed.
     private var window: Nanoseconds?
-    /// How many timers of the heap have a tolerance. Usually none has: then the earliest deadline is the wake-up time.
+    /// How many timers of the heap have a tolerance. Usually it is 0, and the wake-up time is the earliest deadline.
     private var tolerant = 0
     private var batch = Batch()
 
-    /// The parameters are for tests. After `greatestOrder` additions all entries get new order numbers. After
-    /// `greatestUse` uses the slot of a closure is never used again.
+    /// Both parameters are for tests. After `greatestOrder` additions, all entries get new order numbers. After
+    /// `greatestUse` uses, the slot of a closure is never used again.
     init(
         greatestOrder: UInt32 = .max,
         greatestUse: UInt32 = perturbs(CGRUN_SITE_COUNTER) ? 2 : TimerSlots.greatestUse
@@ -66,7 +67,6 @@ struct TimerHeap: ~Copyable {
 
     private func additionNumber(of entry: Entry) -> UInt64 { base + UInt64(entry.order) }
 
-    /// How much later than its deadline the entry may fire.
     private func slack(of entry: Entry) -> Nanoseconds {
         guard slots.isTimer(entry.slot) else { return 0 }
         return slots.timer(of: entry.slot)._withUnsafeGuaranteedRef { $0.dates.slack }
@@ -86,7 +86,8 @@ struct TimerHeap: ~Copyable {
 
     mutating func remove(_ timer: GRunLoop.Timer, from slot: Int, in mode: ModeState) {
         let index = slots[place: slot]
-        // An invalidated timer loses its turn in the batch. Any other timer keeps its turn: the batch is listed first.
+        // An invalidated timer loses its turn in the batch. Any other timer keeps its turn, so the batch is listed
+        // first.
         if entries[index].deadline <= batch.limit, timer.isValidLocked { listBatch() }
         takeOut(timer, at: index, in: mode)
     }
@@ -110,14 +111,14 @@ struct TimerHeap: ~Copyable {
         return slots.name(of: slot)
     }
 
-    /// The occupant of a slot: a closure, or the timer that has replaced the closure and kept its name.
+    /// The occupant of a slot: a closure, or a timer that has replaced the closure.
     enum Occupant {
         case perform(TimerSlots.Body)
         case timer(GRunLoop.Timer)
     }
 
-    /// Takes the closure of that name out of the heap. If a timer has replaced the closure, returns the timer, which
-    /// the caller invalidates. Nil if neither is in the heap any more.
+    /// Takes the closure with this name out of the heap. If a timer has replaced the closure, returns the timer, which
+    /// the caller invalidates. Returns nil if neither is in the heap.
     mutating func takeOut(_ name: Name) -> Occupant? {
         guard let slot = slots.slot(named: name) else { return nil }
         if slots.isTimer(slot) { return .timer(slots.timer(of: slot).takeUnretainedValue()) }
@@ -130,7 +131,7 @@ struct TimerHeap: ~Copyable {
         return body
     }
 
-    /// Replaces a closure by a timer of the same deadline, which keeps the closure's name.
+    /// Replaces a closure by a timer with the same deadline and the same name.
     mutating func replace(
         _ name: Name, in mode: ModeState, by makeTimer: (Nanoseconds, @escaping TimerSlots.Body) -> GRunLoop.Timer
     ) -> GRunLoop.Timer {
@@ -144,7 +145,7 @@ struct TimerHeap: ~Copyable {
         return timer
     }
 
-    /// The performs that join every mode that becomes common, in firing order.
+    /// The performs that join each mode that becomes common, in firing order.
     var commonPerforms: [Name] {
         (0..<count).map { entries[$0] }.filter { slots.isCommon($0.slot) }
             .sorted { $0.precedes($1) }.map { slots.name(of: $0.slot) }
@@ -176,11 +177,11 @@ struct TimerHeap: ~Copyable {
         }
     }
 
-    /// Gives all entries new order numbers, in the same order, because the numbers are used up.
+    /// Gives all entries new order numbers, because the numbers are used up. The entries keep their order.
     ///
-    /// The new numbers are greater than all former numbers, so a batch never takes a later addition for one of its own
-    /// entries. But a batch recognizes its entries by their numbers. So the entries that the current batch has left
-    /// are put into a list first. The batches of outer runs are in lists already, or have no entry left.
+    /// A batch recognizes its entries by their numbers, so the rest of the current batch is put into a list first. The
+    /// batches of outer runs are lists already, or have no entry left. The new numbers are greater than all former
+    /// numbers, so no batch takes a later addition for one of its own entries.
     private mutating func renumber() {
         listBatch()
         let order = (0..<count).sorted { entries[$0].order < entries[$1].order }
@@ -196,29 +197,29 @@ struct TimerHeap: ~Copyable {
 
     /// The timers and delayed performs that were due when a pass began to fire.
     ///
-    /// Normally the keys of the heap tell what belongs to the batch, and the pass takes entries out one by one. It may
-    /// have time for only a few of a hundred thousand. The batch becomes a list only when the keys can no longer tell
-    /// this: for example, if an entry leaves the heap in another way.
+    /// Usually the keys of the heap show which entries belong to the batch, and the pass takes these out one by one. No
+    /// list is made, because the pass may have time for only a few of a hundred thousand entries. The batch becomes a
+    /// list when the keys can no longer show this, for example if an entry leaves the heap in another way.
     struct Batch {
         fileprivate var limit = Nanoseconds.min
-        /// The last addition that belongs to the batch. Later additions wait for the next pass.
+        /// The number of the last addition that belongs to the batch. Later additions wait for the next pass.
         fileprivate var lastAddition: UInt64 = 0
-        /// The rest of the batch, from `next` on; nil as long as the keys tell what it is.
+        /// The rest of the batch, from index `next` on; nil while the keys show the batch.
         fileprivate var list: [Member]?
         fileprivate var next = 0
     }
 
     /// The next timer or delayed perform of a batch.
     enum Taken {
-        /// The timer has left the heap, unless the batch is listed. A timer of a listed batch may be in the heap still,
-        /// or may have left the mode.
+        /// The timer has left the heap, unless the batch is a list. In that case it may still be in the heap, or may
+        /// have left the mode.
         case timer(Unmanaged<GRunLoop.Timer>)
         /// The perform has left the heap, but the mode still counts it.
         case perform(Name, due: Nanoseconds, isCommon: Bool)
     }
 
-    /// Begins a batch of the entries that are due at `limit` or earlier. Returns the former batch: the batch of the
-    /// outer run, if this run is nested in one.
+    /// Begins a batch of the entries that are due at `limit` or earlier. Returns the former batch, which belongs to the
+    /// outer run if this run is nested.
     mutating func beginBatch(by limit: Nanoseconds) -> Batch {
         if earliest <= batch.limit { listBatch() }
         let outer = batch
@@ -226,20 +227,20 @@ struct TimerHeap: ~Copyable {
         return outer
     }
 
-    /// Takes the next timer or delayed perform of the batch; nil if there is no more.
+    /// Takes the next timer or delayed perform of the batch; nil if there is none.
     ///
-    /// - Parameter body: nil when called. For a perform it is set to the closure, and is the only reference to it. The
-    ///   caller releases it where no lock is held.
+    /// - Parameter body: nil at the call. For a perform, it is set to the only reference to the closure. The caller
+    ///   releases it without a lock.
     mutating func nextOfBatch(in mode: ModeState, _ body: inout TimerSlots.Body?) -> Taken? {
         if batch.list == nil {
             guard earliest <= batch.limit else { return nil }
             if additionNumber(of: entries[0]) <= batch.lastAddition {
                 let taken = takeOutFirst(in: mode, &body)
-                // The pass needs the next entry when the callout of this one has returned.
+                // Prefetched now, because the pass needs the next entry right after the callout.
                 if count > 0 { prefetch(entries[0]) }
                 return taken
             }
-            // An entry with an earlier deadline, which was added meanwhile, hides the rest of the batch.
+            // An entry that was added later, with an earlier deadline, hides the rest of the batch.
             listBatch()
         }
         return nextOfList(&body)
@@ -275,8 +276,7 @@ struct TimerHeap: ~Copyable {
         return nil
     }
 
-    /// Prefetches the timer of an entry. Sifts do not touch the timers, so each timer would otherwise be a cache miss
-    /// when its turn comes.
+    /// Prefetches the timer of an entry. Sifts do not touch the timers, so otherwise each timer would be a cache miss.
     private func prefetch(_ entry: Entry) {
         guard slots.isTimer(entry.slot) else { return }
         let timer = slots.timer(of: entry.slot).toOpaque()
@@ -284,14 +284,14 @@ struct TimerHeap: ~Copyable {
         cgrun_prefetch(timer + 64)
     }
 
-    /// Ends the batch and resumes the outer one. The caller releases the result after the lock.
+    /// Ends the batch and resumes the outer one. The caller releases the result without the lock.
     mutating func endBatch(resuming outer: Batch) -> [Member] {
         defer { batch = outer }
         return batch.list ?? []
     }
 
-    /// Lists the rest of the batch, because its keys are about to change. A timer that is moved, or that a nested run
-    /// fires, thereby keeps its turn.
+    /// Lists the rest of the batch, because the heap's keys are about to change. So a timer that is moved, or fired by
+    /// a nested run, keeps its turn.
     private mutating func listBatch() {
         guard batch.list == nil else { return }
         batch.list = due(by: batch.limit, addedUpTo: batch.lastAddition)
@@ -299,8 +299,7 @@ struct TimerHeap: ~Copyable {
 
     // MARK: Members
 
-    /// A timer or delayed perform of the heap: for callers that inspect the heap, and for the list of a batch. A list
-    /// does not change while the heap does.
+    /// A timer or delayed perform of the heap, for callers that inspect the heap and for the list of a batch.
     enum Member {
         case timer(GRunLoop.Timer)
         case perform(Name, due: Nanoseconds)
@@ -316,8 +315,8 @@ struct TimerHeap: ~Copyable {
     /// The member with the earliest deadline; nil if the heap is empty.
     var first: Member? { count > 0 ? member(entries[0]) : nil }
 
-    /// The members that are due at `limit` or earlier, in firing order, without those that were added after
-    /// `lastAddition`.
+    /// The members that are due at `limit` or earlier, in firing order. Members that were added after `lastAddition`
+    /// are left out.
     func due(by limit: Nanoseconds, addedUpTo lastAddition: UInt64 = .max) -> [Member] {
         guard earliest <= limit, count > 0 else { return [] }
         var due: [Entry] = []
@@ -349,16 +348,15 @@ struct TimerHeap: ~Copyable {
     /// All members, in no particular order.
     var all: [Member] { (0..<count).map { member(entries[$0]) } }
 
-    /// The time at which the loop must wake up: the earliest point at which an entry has used up its tolerance.
-    /// Everything whose deadline has passed fires at the same wake-up.
+    /// The time at which the loop must wake up: the earliest time at which an entry has used up its tolerance. All
+    /// entries whose deadline has passed then fire together.
     mutating func wakeUpTime() -> Nanoseconds {
         guard tolerant > 0 else { return earliest }
         if let window { return window }
         var hard = hardDeadline(of: entries[0])
         var next = 0
         var parents = [0]
-        // Only an entry whose deadline lies inside the window can narrow the window. An entry that does so fires at the
-        // same wake-up.
+        // An entry whose deadline is outside the window cannot narrow the window, and neither can its children.
         while next < parents.count {
             let firstChild = 4 * parents[next] + 1
             next += 1
@@ -425,14 +423,13 @@ struct TimerHeap: ~Copyable {
         return least
     }
 
-    /// In debug builds: checks that each entry comes after its parent, and that its slot knows its index.
     @inline(__always) private func checkInvariants() {
         #if DEBUG
             invariant(0...capacity ~= count && 0...count ~= tolerant, "a heap's counts fit in it")
             guard count <= Invariant.few else { return }
             for index in 0..<count {
                 invariant(slots[place: entries[index].slot] == index, "a slot knows its place in the heap")
-                invariant(entries[index].order <= lastOrder, "an entry was numbered before")
+                invariant(entries[index].order <= lastOrder, "no entry has a later number than the last")
                 invariant(index == 0 || entries[(index - 1) >> 2].precedes(entries[index]), "a heap is in order")
             }
             invariant((0..<count).count { slack(of: entries[$0]) > 0 } == tolerant, "tolerant timers are counted")

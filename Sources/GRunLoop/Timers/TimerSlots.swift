@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slots of a timer heap: each holds a timer, or the closure of a delayed perform, which nothing else holds.
+// The slots of a timer heap, which hold timers and the closures of delayed performs.
 
 import Glibc
 
-/// The occupants of a timer heap. A slot is a number that does not change while its occupant is in the heap. Guarded by
-/// the loop's lock.
+/// The timers and closures of a timer heap. A slot is a number that does not change while its occupant is in the heap.
+/// Guarded by the loop's lock.
 ///
-/// Timers and closures have separate tables, and the slots of closures begin at ``firstBody``. A sift writes the places
-/// of entries. The places of timers are in an array of their own, so that a sift touches no other memory of timers.
+/// Timers and closures have separate tables, and the slots of closures begin at ``firstBody``. A sift writes only the
+/// indexes of entries. For timers, these are in an array of their own, so a sift touches no other memory of timers.
 struct TimerSlots: ~Copyable {
     typealias Body = @Sendable () -> Void
 
-    /// The name of a delayed perform: its slot, and how often the slot was used before. No other closure of the heap
-    /// ever has an equal name.
+    /// The name of a delayed perform: its slot, and how often the slot was used before. So no two closures of a heap
+    /// ever have the same name.
     struct Name: Hashable, Sendable {
         let slot: UInt32
         let use: UInt32
     }
 
-    /// The first slot of the closures. Every slot fits in an `Int32`, because a timer stores its slot in an `Int32`. A
-    /// timer that replaces a closure keeps the closure's slot.
+    /// The first slot of a closure, or of a timer that replaces a closure. Every slot fits in an `Int32`, because a
+    /// timer stores its slot in one.
     private static let firstBody = 1 << 30
     static let greatestUse = BodyTable.greatestUse
 
     private var timers = TimerTable()
     private var bodies: BodyTable
 
-    /// - Parameter greatestUse: for tests. After this many uses a closure's slot is never used again: a new closure
-    ///   would get a name that a client may still hold.
-    /// - Parameter firstUse: for tests. The use count with which a new slot of a closure begins.
+    /// - Parameter greatestUse: for tests. After this many uses, a slot of a closure is never used again. Otherwise a
+    ///   new closure could get a name that a client still holds.
+    /// - Parameter firstUse: for tests. The use count of a new slot.
     init(greatestUse: UInt32 = Self.greatestUse, firstUse: UInt32 = 0) {
         bodies = BodyTable(greatestUse: greatestUse, firstUse: firstUse)
     }
@@ -46,8 +46,7 @@ struct TimerSlots: ~Copyable {
         return Self.firstBody + bodies.add(body, isCommon: isCommon)
     }
 
-    /// Moves the closure out of its slot. The caller then gives the slot back, or puts a timer into it, which keeps the
-    /// closure's name.
+    /// Moves the closure out of its slot. The caller then gives the slot back, or puts a timer into it.
     func takeBody(from slot: Int) -> Body { bodies.takeBody(from: slot - Self.firstBody) }
 
     func put(_ timer: Unmanaged<GRunLoop.Timer>, inPlaceOfBodyAt slot: Int) {
@@ -63,7 +62,7 @@ struct TimerSlots: ~Copyable {
     // MARK: Occupants, names and places
 
     func isTimer(_ slot: Int) -> Bool { slot < Self.firstBody || bodies.isTimer(slot - Self.firstBody) }
-    /// Whether the slot holds the closure of a common perform: one that joins every mode that becomes common.
+    /// Whether the slot holds the closure of a common perform, which joins every mode that becomes common.
     func isCommon(_ slot: Int) -> Bool { slot >= Self.firstBody && bodies.isCommon(slot - Self.firstBody) }
 
     func timer(of slot: Int) -> Unmanaged<GRunLoop.Timer> {
@@ -74,7 +73,7 @@ struct TimerSlots: ~Copyable {
         Name(slot: UInt32(truncatingIfNeeded: slot), use: bodies.use(of: slot - Self.firstBody))
     }
 
-    /// The slot of that name; nil once the closure, or the timer that replaced it, has left the heap.
+    /// The slot with this name; nil once the closure, or the timer that replaced it, has left the heap.
     func slot(named name: Name) -> Int? {
         let slot = Int(name.slot)
         return bodies.isUsed(slot - Self.firstBody, name.use) ? slot : nil
@@ -94,15 +93,14 @@ struct TimerSlots: ~Copyable {
     }
 }
 
-/// The free slots of a table, in a linked list: each free slot holds the number of the next one.
+/// The free slots of a table, in a linked list. Each free slot stores the number of the next one.
 private struct FreeList {
     /// The first free slot; -1 if there is none.
     var first: Int32 = -1
-    /// How many slots were ever used.
+    /// How many slots were used at least once.
     var used = 0
     var capacity = 0
 
-    /// In debug builds: checks that every free slot was used before, and is in the list only once.
     @inline(__always) func checkInvariants(_ next: (Int32) -> Int32) {
         #if DEBUG
             invariant(0...capacity ~= used, "a table has room for the slots that were used")
@@ -119,7 +117,7 @@ private struct FreeList {
 
 private struct TimerTable: ~Copyable {
     private var timers: UnsafeMutablePointer<Unmanaged<GRunLoop.Timer>>
-    /// For each slot, the index of its entry in the heap; for a free slot, the next free slot.
+    /// For a used slot, the index of its entry in the heap; for a free slot, the next free slot.
     private(set) var places: UnsafeMutablePointer<Int32>
     private var free = FreeList()
 
@@ -167,15 +165,15 @@ private struct TimerTable: ~Copyable {
     }
 }
 
-/// The closures of delayed performs, 24 bytes a slot. An object for each perform would cost more than the perform
+/// The closures of delayed performs, in slots of 24 bytes. An object for each perform would cost more than the perform
 /// itself.
 private struct BodyTable: ~Copyable {
-    /// A struct, because a bare closure is wrapped in another closure where memory is bound to its type.
+    /// A struct, because a bare closure would be wrapped in another closure when memory is bound to its type.
     private struct Closure {
         let body: TimerSlots.Body
     }
 
-    /// The kind of the occupant, which is in the first 16 bytes of a slot.
+    /// The kind of the occupant. The occupant itself is in the first 16 bytes of a slot.
     private enum Kind {
         static let body: UInt32 = 0
         static let commonBody: UInt32 = 1
@@ -184,7 +182,7 @@ private struct BodyTable: ~Copyable {
 
     /// The last 8 bytes of a slot.
     private struct Mark {
-        /// The index of the slot's entry in the heap; in a free slot, the next free slot.
+        /// In a used slot, the index of its entry in the heap; in a free slot, the next free slot.
         var place: Int32 = 0
         private var useAndKind: UInt32
 
@@ -303,7 +301,7 @@ enum Table {
     /// Allocates memory, or enlarges `former`. The kernel moves a large block without copying its contents.
     static func memory(_ former: UnsafeMutableRawPointer?, bytes: Int) -> UnsafeMutableRawPointer {
         guard let memory = realloc(former, bytes) else {
-            Log.fatal("no memory is left for timers: \(bytes) bytes were asked for")
+            Log.fatal("no memory is left for timers: an allocation of \(bytes) bytes has failed")
         }
         return memory
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How timers and delayed performs fire: stage 10 fires those that are due, and `fire()` fires one timer by hand.
+// How timers and delayed performs fire: stage 10 fires those that are due, and `fire()` fires one timer immediately.
 
 import CGRun
 
@@ -7,8 +7,8 @@ extension GRunLoop {
     /// Fires the timers and delayed performs that are due now, in firing order. Stops early if the time slice is used
     /// up and other kinds of work have their turn. The lock is held before and after.
     ///
-    /// Each timer is checked again before its call. An earlier callout may have invalidated, removed or moved it, and a
-    /// nested run may have fired it.
+    /// Each timer is checked again before its call. An earlier callout may have invalidated, removed or moved the
+    /// timer, and a nested run may have fired it.
     func fireTimersLocked(_ frame: Frame, _ mode: ModeState) {
         let limit = time
         let outer = mode.heap.beginBatch(by: limit)
@@ -28,7 +28,7 @@ extension GRunLoop {
         frame.kept.keep(all: mode.heap.endBatch(resuming: outer))
     }
 
-    /// Calls the closure of a delayed perform without the lock, which is held before and after.
+    /// Calls the closure of a delayed perform. The lock is held before and after, but not during the call.
     private func callDelayedLocked(
         _ body: inout TimerSlots.Body?, _ perform: PerformName, _ call: Performing, in frame: Frame
     ) {
@@ -58,14 +58,15 @@ extension GRunLoop.Timer {
         if isOneShot { invalidate() }
     }
 
-    /// With the lock held: whether the timer may still fire in the mode. It must be valid, in the mode, and not firing
-    /// already. It must have been due at `limit`, when its batch began, or be due now if it was moved since.
+    /// Whether the timer may fire in the mode. It must be valid, in the mode, and not firing already. It must have been
+    /// due at `limit`, when its batch began; or it must be due now, if it was moved since.
     func canFireLocked(in mode: ModeState, of loop: GRunLoop, by limit: Nanoseconds) -> Bool {
         guardian.isBound(to: loop.lock) && isValidLocked && isIn(mode) && !isFiring
             && (dates.deadline <= limit || dates.deadline <= loop.time)
     }
 
-    /// Calls the timer's closure without the lock, and then computes the next date. The lock is held before and after.
+    /// Calls the timer's closure, and then computes the next date. The lock is held before and after, but not during
+    /// the call.
     func fireLocked(of loop: GRunLoop, in frame: Frame) {
         var body = handler?.body
         let due = dates.deadline
@@ -80,8 +81,8 @@ extension GRunLoop.Timer {
         loop.lock.lock()
         frame.called.timer = nil
         guard guardian.isBound(to: loop.lock) else {
-            // The closure took its timer out of this loop, and may have added it to another one. This loop's lock does
-            // not guard the timer any more.
+            // The closure has removed the timer from this loop, and may have added it to another one. So this loop's
+            // lock no longer guards the timer.
             loop.lock.unlock()
             endFiring(due)
             return loop.lock.lock()
@@ -95,7 +96,7 @@ extension GRunLoop.Timer {
     }
 
     /// Invalidates a one-shot timer that has fired, and releases the lock. A separate function, so that the timer's
-    /// closure is released before the caller locks again.
+    /// closure is released before the caller acquires the lock again.
     private func endOneShot(holding lock: Lock) {
         stopFiring()
         invalidate(holding: lock)
@@ -103,8 +104,8 @@ extension GRunLoop.Timer {
 
     package var isPerform: Bool { guardian.withLock { isPerformLocked } }
 
-    /// Ends the firing of a timer whose closure has returned or has ended its thread. Called without a lock: the
-    /// closure may have moved the timer to another loop, or removed it.
+    /// Ends the firing of a timer whose closure has returned or has ended its thread. Called without a lock, because
+    /// the closure may have removed the timer or moved it to another loop.
     ///
     /// - Parameter due: the date for which the timer has fired.
     func endFiring(_ due: Nanoseconds) {
@@ -129,7 +130,7 @@ extension GRunLoop.Timer {
     cgrun_keep_frame()
 }
 
-/// Calls a timer's closure. `loop` is nil if the timer is fired by hand.
+/// Calls a timer's closure. `loop` is nil if `fire()` calls it.
 @inline(never) func callOutToTimer(
     _ handler: inout (@Sendable (GRunLoop.Timer) -> Void)?, _ timer: GRunLoop.Timer, of loop: GRunLoop?
 ) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clock of a loop in virtual time: a test moves it.
+// Virtual time: the clock of a loop.
 
 import Synchronization
 
@@ -11,11 +11,10 @@ final class VirtualClock: Sendable {
     static var isInUse: Bool { count.load(ordering: .relaxed) > 0 }
 
     private let reading: Atomic<Nanoseconds>
-    /// The loop that was the thread's current one before virtual time; nil if the thread had none. The thread retains
-    /// it.
+    /// The thread's current loop before virtual time; nil if there was none. The thread retains it.
     private let former: Unmanaged<GRunLoop>?
 
-    /// The loop that is hidden while virtual time lasts. Read it on the loop's thread only, and only during that time.
+    /// The loop that virtual time hides. Read it on the loop's thread only, while virtual time lasts.
     var hidden: GRunLoop? { former?.takeUnretainedValue() }
 
     init(at start: Nanoseconds, hiding former: GRunLoop?) {

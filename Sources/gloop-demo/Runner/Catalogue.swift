@@ -13,8 +13,8 @@ enum Catalogue {
         MainQueue.scenario,
         FiveLines.scenario,
         AsyncMain.scenario,
-        // From this scenario on, the main loop has an executor. Runs in its common modes then wait for that executor's
-        // jobs.
+        // From this scenario on, the main loop has an executor. From then on, runs in its common modes do not finish,
+        // because they wait for the executor's jobs.
         Channels.scenario,
         ActorOnALoop.scenario,
         Ticks.scenario,

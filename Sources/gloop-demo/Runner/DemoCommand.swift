@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line. It is parsed by hand, because every client of this package would have to resolve a parser package.
+// The command line. It is parsed by hand. With a parser package, every client of this package would have to resolve
+// that package.
 
-/// A parsed command line.
 enum DemoCommand {
     case tour
     case list
@@ -9,14 +9,12 @@ enum DemoCommand {
     case help
     case version
 
-    /// The scenarios to run, in this order, and the files to write.
     struct Selection {
         var scenarios: [Scenario] = []
         var plot: String?
         var timeline: String?
     }
 
-    /// Why a command line cannot be parsed.
     struct Misuse: Error {
         let message: String
 
@@ -31,8 +29,8 @@ enum DemoCommand {
     static let helpText = """
         OVERVIEW: A tour of GRunLoop: Core Foundation's run loop on GLib's main context.
 
-        Without arguments every scenario is run. Each one writes down what happens, line by line, compares that with \
-        the lines that it expects, and says which line differs. The exit status is 1 if any does.
+        Without arguments every scenario is run. Each scenario records what happens, line by line, compares the lines \
+        with the expected lines, and prints the first lines that differ. The exit status is 1 if any line differs.
 
         USAGE: gloop-demo [list | run <name> ... [--plot <file>] [--timeline <file>]]
 
@@ -41,9 +39,9 @@ enum DemoCommand {
           run <name> ...          Run single scenarios, in the order given.
 
         OPTIONS OF run:
-          --plot <file>           Where `latency` draws its histograms, as SVG.
-          --timeline <file>       Where a picture of what the loops did is written: a page, or trace events as
-                                  FILE.json.
+          --plot <file>           The SVG file for the histograms of `latency`.
+          --timeline <file>       The file for a timeline of the loops: an HTML page, or trace events if the name
+                                  ends with .json.
 
         OPTIONS:
           --version               Show the version.
@@ -52,7 +50,7 @@ enum DemoCommand {
 
     /// - Parameter arguments: the arguments without the program's name.
     init(_ arguments: [String]) throws(Misuse) {
-        // An option for help counts anywhere before `--`, which ends the options.
+        // A help option is recognized anywhere before `--`, which ends the options.
         if arguments.prefix(while: { $0 != "--" }).contains(where: { $0 == "--help" || $0 == "-h" }) {
             self = .help
             return
@@ -62,10 +60,10 @@ enum DemoCommand {
         case "help": self = .help
         case "run": self = .run(try Selection(arguments.dropFirst()))
         case "list", "--version":
-            if arguments.count > 1 { throw Misuse("Unexpected argument '\(arguments[1])'") }
+            if arguments.count > 1 { throw Misuse("Unexpected argument '\(arguments[1])'.") }
             self = arguments[0] == "list" ? .list : .version
         case let word?:
-            throw Misuse(word.hasPrefix("-") ? "Unknown option '\(word)'" : "There is no command '\(word)'.")
+            throw Misuse(word.hasPrefix("-") ? "Unknown option '\(word)'." : "There is no command '\(word)'.")
         }
     }
 }
@@ -91,17 +89,17 @@ extension DemoCommand.Selection {
         if scenarios.isEmpty { throw DemoCommand.Misuse("Missing the name of a scenario to run.") }
     }
 
-    /// Parses `--option value` or `--option=value`. In the first form, it removes the value from `rest`.
+    /// Parses `--option value` or `--option=value`. In the first form, this removes the value from `rest`.
     private mutating func setOption(_ word: String, from rest: inout ArraySlice<String>) throws(DemoCommand.Misuse) {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let option: WritableKeyPath<Self, String?>
         switch parts[0] {
         case "--plot": option = \.plot
         case "--timeline": option = \.timeline
-        default: throw DemoCommand.Misuse("Unknown option '\(parts[0])'")
+        default: throw DemoCommand.Misuse("Unknown option '\(parts[0])'.")
         }
         guard let value = parts.count > 1 ? parts[1] : rest.popFirst(), !value.isEmpty else {
-            throw DemoCommand.Misuse("Missing value for '\(parts[0]) <file>'")
+            throw DemoCommand.Misuse("Missing value for '\(parts[0]) <file>'.")
         }
         self[keyPath: option] = value
     }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line of a scenario's record: its cells, and how many runs it is nested in.
+// One line of a scenario's record: its cells and its depth of nesting.
 
-/// A recorded line or an expected line.
 struct Line: Hashable, Sendable {
-    /// How many runs are around the run to which the line belongs.
+    /// How many outer runs are around the run that the line belongs to.
     var depth: Int
     /// The cells, without blanks around them and without empty cells at the end.
     private(set) var cells: [String]
@@ -35,7 +34,7 @@ struct Line: Hashable, Sendable {
         }
     }
 
-    /// The line as ``init(parsing:)`` reads it.
+    /// The line in the format of ``init(parsing:)``.
     var text: String {
         String(repeating: "> ", count: depth) + cells.joined(separator: " | ")
     }

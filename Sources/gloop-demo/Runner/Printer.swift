@@ -51,7 +51,7 @@ struct Printer {
     }
 
     /// The label of a stage, aligned with the others. The exit has no number, so it is indented to the names of the
-    /// others.
+    /// other stages.
     private func stage(_ label: String) -> String {
         if label == "exit" { return "   exit" }
         let hasOneDigit = label.prefix { $0.isNumber }.count == 1
@@ -85,7 +85,7 @@ struct Printer {
     }
 }
 
-/// The terminal's colours that are used; no colours if `isOn` is false.
+/// Escape sequences for the terminal's colours; plain text if `isOn` is false.
 private struct Colour {
     let isOn: Bool
 
@@ -100,7 +100,7 @@ private struct Colour {
     }
 }
 
-/// A span of time in milliseconds with one decimal place.
+/// Text with one decimal place.
 func milliseconds(_ span: Duration) -> String {
     let tenths = (span.nanoseconds + 50_000) / 100_000
     return "\(tenths / 10).\(abs(tenths % 10)) ms"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records what happens in a scenario: lines of the scenario, and the stages of the loop that it follows.
+// Records the lines that a scenario writes, and the stages of a loop that it follows.
 
 import GRunLoop
 import GRunLoopDiagnostics
 import Synchronization
 
-/// The lines of one scenario, in the order in which things happened. Threads: any.
+/// The lines of one scenario, in the order of the events. Threads: any.
 final class Recorder: Sendable {
     private let state = Mutex(State())
-    /// The file for a drawing of measured values; nil if no drawing is wanted.
+    /// The file for a drawing of measured values; nil if the user wants no drawing.
     let plotPath: String?
 
     init(plotPath: String? = nil) {
@@ -27,22 +27,21 @@ final class Recorder: Sendable {
         state.withLock { $0.append(cells) }
     }
 
-    /// Adds such a line, indented by `depth` further levels.
+    /// Indents the line by `depth` further levels.
     func line(depth: Int, _ cells: String...) {
         state.withLock { $0.append(cells, depth: depth) }
     }
 
-    /// Adds the detail of the current callout of a followed loop: the third cell of the callout's line.
+    /// Sets the third cell of the current callout's line, in a loop that is followed.
     func detail(_ text: String) {
         state.withLock { $0.setDetail(text) }
     }
 
-    /// Adds a note, such as a measured value. Notes are printed and not compared.
+    /// Notes, such as measured values, are printed and not compared.
     func note(_ text: String) {
         state.withLock { $0.notes.append(text) }
     }
 
-    /// Indents the lines that are added during `body`.
     func indented<Result>(_ body: () throws -> Result) rethrows -> Result {
         state.withLock { $0.indent += 1 }
         defer { state.withLock { $0.indent -= 1 } }
@@ -56,8 +55,8 @@ final class Recorder: Sendable {
         case withCallouts
     }
 
-    /// Adds a line for each stage and each callout of a loop during `body`: `stage | callout | detail`. On the loop's
-    /// own thread.
+    /// Adds a line for each stage and each callout of a loop during `body`: `stage | callout | detail`. Call it on the
+    /// loop's own thread.
     func follow<Result>(_ loop: GRunLoop, _ stages: Stages = .all, _ body: () throws -> Result) rethrows -> Result {
         let trace = GRunLoop.Trace()
         state.withLock { $0.follow(trace, stages) }
@@ -77,7 +76,6 @@ extension Recorder {
         var indent = 0
         private var trace: GRunLoop.Trace?
         private var taken = 0
-        /// The depth of the current run.
         private var depth = 0
         private var stages: [Int: GRunLoop.Trace.Stage] = [:]
         private var wanted = Stages.all
@@ -117,7 +115,8 @@ extension Recorder {
             isStageOpen = false
         }
 
-        /// Adds the lines of the stages and callouts so far, because they come before the next line.
+        /// Adds the lines of the stages and callouts since the last call. This comes before each new line, to keep the
+        /// order.
         private mutating func takeEvents() {
             guard let trace else { return }
             let events = trace.events
@@ -137,7 +136,7 @@ extension Recorder {
                 lines.append(Line(depth: indent + level, [stage.label(after: stages[level])]))
                 isStageOpen = true
             case .callout(let callout, _):
-                // The first callout of a stage is in the stage's line.
+                // The first callout of a stage shares the stage's line.
                 if isStageOpen, let last = lines.indices.last {
                     lines[last][1] = callout.label
                 } else {
@@ -170,7 +169,6 @@ extension GRunLoop.Trace.Stage {
 }
 
 extension GRunLoop.Trace.Callout {
-    /// The kind of the callout, without the numbers that differ from run to run.
     fileprivate var label: String {
         switch self {
         case .observer: "observer"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A scenario: a name, a sentence, the lines that it expects, and the code that must produce them.
 
-/// One thing that the run loop does, shown and checked.
+/// A demonstration of one feature of the run loop, which checks itself.
 ///
 /// A scenario runs on the main thread and leaves the main run loop as it found it. It removes its items, and no other
 /// scenario uses its private modes. So the scenarios can run in any order, and repeatedly.
@@ -20,7 +20,6 @@ struct Scenario: Sendable {
     }
 }
 
-/// Why a scenario cannot go on.
 struct ScenarioError: Error, CustomStringConvertible {
     let description: String
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs scenarios one after the other, compares and prints their lines, and counts the scenarios that pass.
+// Runs scenarios one after the other, checks and prints their lines, and counts the scenarios that pass.
 
 import GRunLoop
 import Glibc
 
-/// A sequence of scenarios, which run on the main thread.
 struct Tour {
     private let scenarios: [Scenario]
     private let plotPath: String?
@@ -15,7 +14,7 @@ struct Tour {
         self.plotPath = plotPath
     }
 
-    /// Runs the scenarios, prints what each did and how many passed. Returns true if all passed.
+    /// Returns true if all scenarios passed.
     func run() -> Bool {
         var passed = 0
         for scenario in scenarios {
@@ -30,7 +29,7 @@ struct Tour {
     private func outcome(of scenario: Scenario) -> Outcome {
         let recorder = Recorder(plotPath: plotPath)
         let watchdog = Watchdog(limit: .seconds(120)) {
-            "\n\(scenario.name) hangs; this is what it had recorded:\n"
+            "\n\(scenario.name) has not ended within 120 s. Recorded lines:\n"
                 + recorder.lines.map { "    \($0.text)\n" }.joined()
         }
         defer { watchdog.cancel() }
@@ -47,9 +46,9 @@ struct Tour {
     }
 }
 
-/// The outcome of one scenario.
 struct Outcome {
-    /// A recorded line that is not the expected one. `expected` or `got` is nil where the other list has more lines.
+    /// A recorded line that differs from the expected line. `expected` or `got` is nil if only the other list has this
+    /// line.
     struct Difference {
         let number: Int
         let expected: Line?
@@ -59,7 +58,6 @@ struct Outcome {
     let scenario: Scenario
     let recorded: [Line]
     let notes: [String]
-    /// The error that ended the scenario early.
     let failure: String?
     let time: Duration
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends the program if a scenario hangs, because a scenario that does not end has not passed.
+// Ends the program if a scenario hangs, so that the demo fails.
 
 import Dispatch
 import Glibc

@@ -3,7 +3,7 @@
 
 import GRunLoop
 
-/// An example: a decoder whose library may be called on one thread only, and calls back on that thread.
+/// An example: a decoder that uses a library which works on one thread only, and calls back on that thread.
 private actor Decoder {
     private nonisolated let executor: GRunLoop.Executor
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -18,7 +18,8 @@ private actor Decoder {
         return frames
     }
 
-    /// A callback of the library, on the loop's thread. It reads the actor's state directly, and nothing is scheduled.
+    /// A callback of the library on the loop's thread. It accesses the actor's state directly, without scheduling a
+    /// job.
     nonisolated func frameArrived() -> Int {
         assumeIsolated { decoder in
             decoder.frames += 1
@@ -26,7 +27,7 @@ private actor Decoder {
         }
     }
 
-    /// A job that runs the loop nested. The actor's other jobs go on meanwhile.
+    /// A job that runs the loop nested. The nested run executes the actor's other jobs.
     func decodeModally(_ loop: GRunLoop, _ log: Recorder) {
         Task { log.line("nested run", "a job of the same actor", "frame \(decode())") }
         runNested(loop)
@@ -40,7 +41,7 @@ private actor Decoder {
 
 enum ActorOnALoop {
     static let scenario = Scenario(
-        "actor-on-a-loop", "An actor lives on a worker's run loop; its callouts there are isolated to it.",
+        "actor-on-a-loop", "An actor runs on a worker's run loop; that loop's callouts are isolated to the actor.",
         expected: """
             await decoder.decode() | on the thread of the loop | frame 1
             timer callout          | assumeIsolated holds      | frame 2

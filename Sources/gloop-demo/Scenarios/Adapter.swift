@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario adapter: a run loop has one GSource, which carries all of its events.
+// Scenario adapter: one GSource delivers all events of a run loop.
 
 import GRunLoop
 
-/// With a GSource for each item, GLib would need time for each one in every pass. So a run loop has one GSource, the
-/// hub, on GLib's default context. The hub has at most three poll records, however many sources, descriptors and timers
-/// there are.
+/// If each item had a GSource, GLib would spend time on every item in every pass. So the main run loop has one GSource,
+/// the hub, in GLib's default context. The hub has at most three poll records, however many items there are.
 ///
 /// The scenario follows three events from their trigger to the callout: a signal, a written byte and a deadline. First
-/// the program runs the loop: the passes are ours, and GLib dispatches nothing. Then a host iterates GLib's default
-/// context, as a GTK program does. GLib dispatches the hub, and the hub makes the same passes with the same stages
-/// (items 41 and 51).
+/// the program runs the loop, and GLib dispatches nothing. Then a host iterates GLib's default context, as a GTK
+/// program does. GLib dispatches the hub, and the hub makes passes with the same stages (items 41 and 51).
 enum Adapter {
     static let scenario = Scenario(
         "adapter", "A source, a descriptor and a timer, each followed through the one GSource that carries them.",
@@ -84,7 +82,7 @@ enum Adapter {
 
     // MARK: Three events
 
-    /// Triggers the three events, each after the callout of the one before.
+    /// Triggers the three events one after the other, each after the callout of the previous event.
     private static func follow(_ events: Events, of loop: GRunLoop, _ log: Recorder, _ drive: () -> Void) {
         log.indented {
             for (title, trigger) in events.all {
@@ -96,7 +94,6 @@ enum Adapter {
         }
     }
 
-    /// A source, a descriptor and a timer in the default mode.
     private struct Events {
         let all: [(title: String, trigger: () -> Void)]
         let hasArrived: Shared<Bool>

@@ -6,11 +6,11 @@ import Dispatch
 import GRunLoop
 import Glibc
 
-/// This program's own entry point is async, and begins with ``GRunLoop/driveAsyncMain(by:)``. The scenario starts the
-/// program again as a child whose main really suspends. Without that call, Swift's runtime would give up the main
-/// thread there.
+/// This program's entry point is async, and first calls ``GRunLoop/driveAsyncMain(by:)``. The scenario starts the
+/// program again as a child whose `main` suspends. Without that call, Swift's runtime would end the main thread at the
+/// first suspension.
 enum AsyncMain {
-    /// The hidden command with which the child is started.
+    /// The hidden command that starts the child.
     static let command = "async-main-child"
 
     static let scenario = Scenario(
@@ -35,7 +35,7 @@ enum AsyncMain {
         defer { g_object_unref(UnsafeMutableRawPointer(child)) }
         var output: UnsafeMutablePointer<CChar>?
         guard g_subprocess_communicate_utf8(child, nil, nil, &output, nil, nil) != 0, let output else {
-            throw ScenarioError("the child cannot be read from")
+            throw ScenarioError("the output of the child process cannot be read")
         }
         defer { g_free(output) }
         for line in String(cString: output).split(separator: "\n") {

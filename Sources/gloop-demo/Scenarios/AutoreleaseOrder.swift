@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario autorelease-order: one observer comes before all others, one after all others.
+// Scenario autorelease-order: one observer is called before all others, and one after all others.
 
 import GRunLoop
 
-/// AppKit's autorelease pools. An observer of the lowest order pushes a pool at entry. An observer of the highest order
-/// pops it before the loop sleeps and at exit (item 267). All other observers are called between them, sorted by their
-/// order and not by when they were added (items 145 and 269). Nested runs push and pop their own pools. A pass in which
-/// a version-0 source was handled does not wait, so it pops nothing: objects live until the next real beforeWaiting
-/// (item 268).
+/// AppKit manages autorelease pools in this way. An observer of the lowest order pushes a pool at entry. An observer of
+/// the highest order pops the pool before the loop sleeps and at exit (item 267). All other observers are called in
+/// between, sorted by their order and not by the time of their addition (items 145 and 269). Nested runs push and pop
+/// their own pools. A pass that has handled a version-0 source does not wait, so it pops no pool. The objects live
+/// until the next beforeWaiting (item 268).
 enum AutoreleaseOrder {
     static let scenario = Scenario(
         "autorelease-order", "Observers of the lowest and the highest order bracket everything else.",
@@ -39,7 +39,7 @@ enum AutoreleaseOrder {
     private static func run(_ log: Recorder) {
         let loop = GRunLoop.main
         let pools = Pools(log)
-        // The observer of the highest order is added first, and is still called last.
+        // The observer that is called last is added first.
         let observers = [
             GRunLoop.Observer(activities: [.beforeWaiting, .exit], order: 2_147_483_647) { _, activity in
                 pools.drain(at: activity)
@@ -91,7 +91,7 @@ enum AutoreleaseOrder {
     }
 }
 
-/// A stack of pools; each number is how many objects the pool has.
+/// A stack of pools. Each number is the count of objects in a pool.
 private final class Pools: Sendable {
     private let stack = Shared<[Int]>([])
     private let log: Recorder

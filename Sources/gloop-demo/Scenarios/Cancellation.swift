@@ -3,10 +3,10 @@
 
 import GRunLoop
 
-/// Cancelling needs nothing of the loop, which does not even run while the tasks are cancelled.
+/// Cancellation does not need the loop: the loop does not run while the tasks are cancelled.
 enum Cancellation {
     static let scenario = Scenario(
-        "cancellation", "A cancelled sleep or sequence ends at once and leaves nothing in the loop.",
+        "cancellation", "A cancelled sleep or sequence ends immediately and leaves nothing in the loop.",
         expected: """
             waiting            | 1 delayed perform, 1 timer, 1 descriptor, 1 observer
             sleep, an hour     | threw CancellationError
@@ -67,7 +67,7 @@ enum Cancellation {
         return "ended after \(count) elements"
     }
 
-    /// Waits without running a loop, because none of these tasks needs the main thread.
+    /// Waits for the task without running a loop, because none of these tasks needs the main thread.
     private static func value(of task: Task<String, Never>) -> String {
         let answer = Shared<String?>(nil)
         Task.detached { answer.value = await task.value }

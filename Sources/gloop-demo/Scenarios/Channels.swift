@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario channel: threads send values to a loop through a channel with a limit, and undelivered values come back.
+// Scenario channel: threads send values to a loop through a channel with a limit, and undelivered values are returned.
 
 import GRunLoop
 import Glibc
 
-/// Four threads send through one channel, and the values of each thread arrive in its order. A full channel refuses a
-/// value, and the loop goes on. When the channel is closed, accepted values that are not delivered are given back.
+/// Four threads send through one channel, and the values of each thread arrive in the order in which it sent them. A
+/// full channel refuses a value without blocking. When a channel is invalidated, accepted values that were not
+/// delivered are returned to the program.
 enum Channels {
     static let scenario = Scenario(
-        "channel", "Values from four threads to the loop: in order, with a limit, and none lost.",
+        "channel", "Four threads send values to the loop: in order, with a limit, and without loss.",
         expected: """
             threads | sent 4000 values through a channel with room for 64
             loop    | got 4000, each thread's in its order

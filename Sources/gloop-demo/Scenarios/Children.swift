@@ -4,11 +4,11 @@
 import GRunLoop
 import Glibc
 
-/// 200 children run at the same time and end with their own codes. A process that is not a child of ours is refused
-/// immediately. Cancelling a wait does not end the child, and leaves its status for the next wait.
+/// 200 children run at the same time and end with their own codes. A process that is not our child is refused
+/// immediately. Cancelling a wait does not end the child, and the next wait returns the child's status.
 enum Children {
     static let scenario = Scenario(
-        "children", "Child processes are items: reaped by whoever waits, and by nobody else.",
+        "children", "Child processes are items: only the source of a child reaps it.",
         expected: """
             callback  | exited with 3
             callback  | ended by signal 15

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario common-modes: an item in the common modes goes on while a program tracks a drag.
+// Scenario common-modes: an item in the common modes stays active while a program tracks a drag.
 
 import GRunLoop
 
-/// Every toolkit scrolls in this way: while the user drags, the program runs its loop in a tracking mode. A timer of
-/// the default mode waits meanwhile. A common timer fires in both modes without losing its phase (item 167). A common
-/// source is scheduled in each common mode under that mode's own name (item 84), also in a mode that becomes common
-/// later (items 156 and 157). A block for the common modes runs in the first of them that runs (item 165). `contains`
-/// with `.common` looks only in the common set itself (items 158 to 161).
+/// While the user drags, a toolkit runs its loop in a tracking mode. Meanwhile a timer of the default mode waits. A
+/// common timer fires in both modes and stays on its grid (item 167). A common source is scheduled in each common mode
+/// under that mode's name (item 84), also in a mode that becomes common later (items 156 and 157). A block for the
+/// common modes runs when the loop first runs one of them (item 165). `contains` with `.common` checks only the set of
+/// common items (items 158 to 161).
 ///
-/// A common mode stays common. So this scenario has a thread of its own, and thereby a loop of its own.
+/// A common mode stays common forever. So this scenario uses the loop of a separate thread.
 enum CommonModes {
     static let scenario = Scenario(
-        "common-modes", "What is added to the common modes goes on while the program tracks a drag.",
+        "common-modes", "Items in the common modes continue while the program tracks a drag.",
         expected: """
             add to common        | source scheduled in kCFRunLoopDefaultMode
             make tracking common | source scheduled in GRunLoopTrackingMode

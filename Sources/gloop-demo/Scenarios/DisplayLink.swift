@@ -3,10 +3,10 @@
 
 import GRunLoop
 
-/// A repeating timer has what a display link needs (item 277). One timer in several modes is one frame, whichever mode
-/// runs (item 135). Frames that a long callout misses are dropped and not replayed (item 119). A fire date far away
-/// pauses the timer without removing it (item 122). Invalidating removes it from every mode and releases what its
-/// closure holds.
+/// A repeating timer can drive a display link (item 277). If the timer is in several modes, it still fires once for
+/// each frame (item 135). Frames that a long callout misses are dropped and not replayed (item 119). A fire date in the
+/// far future pauses the timer without removing it (item 122). Invalidating the timer removes it from every mode and
+/// releases its closure.
 enum DisplayLink {
     static let scenario = Scenario(
         "display-link", "A frame source that drops missed frames, pauses, and serves several modes.",
@@ -30,7 +30,7 @@ enum DisplayLink {
         let (link, view) = makeLink(loop, log)
         link.add(to: loop, [drawing, tracking])
 
-        // The first frame takes long and does not end its run. Every other frame ends its run.
+        // The callout of the first frame takes long and does not end its run. All later frames end their runs.
         loop.run(mode: drawing, for: .patience)
         loop.run(mode: tracking, for: .patience)
 
@@ -45,7 +45,7 @@ enum DisplayLink {
         log.line("invalidate", "its view is released: \(view.object == nil ? "yes" : "no")")
     }
 
-    /// Makes the link and its view. Only the link's closure holds the view.
+    /// Only the link's closure retains the view.
     private static func makeLink(_ loop: GRunLoop, _ log: Recorder) -> (FrameSource, Weak<View>) {
         let view = View()
         let link = FrameSource(interval: .milliseconds(10)) { frame in
@@ -69,7 +69,6 @@ enum DisplayLink {
     }
 }
 
-/// The view that draws the frames.
 private final class View: Sendable {
     let frames = Shared(0)
     let expectsDrop = Shared(false)
@@ -83,14 +82,13 @@ private struct Weak<Object: AnyObject> {
     }
 }
 
-/// Calls a closure once for each frame, in every mode that it is added to.
 private final class FrameSource: Sendable {
     struct Frame {
         /// The date of the frame. `number` counts the intervals of the grid up to that date.
         let timestamp: GRunLoop.Instant
         let number: Int64
         let isOnGrid: Bool
-        /// How many frames passed since the last call without a call.
+        /// How many frames since the last call were skipped.
         let dropped: Int64
     }
 
@@ -122,8 +120,7 @@ private final class FrameSource: Sendable {
         loop.contains(timer, forMode: mode) ? "yes" : "no"
     }
 
-    /// Whether the link is paused. A paused link stays in its modes. When it is resumed, it continues with the next
-    /// date of its grid.
+    /// A paused link stays in its modes. When the link is resumed, it continues with the next date of its grid.
     var isPaused: Bool {
         get { timer.fireDate == GRunLoop.distantFuture }
         set { timer.fireDate = newValue ? GRunLoop.distantFuture : nextDate }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario echo-server: a GIO server works in the main run loop, and our timers stay punctual.
+// Scenario echo-server: the main run loop serves a GIO server, and our timers stay punctual.
 
 import GRunLoop
 
-/// A `GSocketService` accepts, reads and writes in GLib's default context. It knows nothing of our loop: the main loop
-/// serves that context in its common modes, in the same sleep as its own items. Meanwhile a timer of ours ticks, on its
-/// grid and never early (items 113 and 119). The clients block in a thread of their own.
+/// A `GSocketService` accepts, reads and writes in GLib's default context. The main loop serves that context in its
+/// common modes, and waits for it together with its own items. Meanwhile one of our timers ticks on its grid, and never
+/// early (items 113 and 119). The clients block in a separate thread.
 enum EchoServer {
     static let scenario = Scenario(
         "echo-server", "A GSocketService answers 100 connections while our timer keeps time.",
@@ -24,7 +24,7 @@ enum EchoServer {
     private static func run(_ log: Recorder) throws {
         let loop = GRunLoop.main
         try serve(loop, log)
-        // The service is closed now. Operations that this has cancelled end in GLib's context, which needs more passes.
+        // Closing the service has cancelled operations. They end in GLib's context, which needs more passes.
         while loop.run(for: .zero, returningAfterSourceHandled: true) == .handledSource {}
     }
 
@@ -60,7 +60,7 @@ enum EchoServer {
         )
     }
 
-    /// Opens all connections, then talks on each, then closes them. On a thread of its own.
+    /// Runs on a separate thread.
     private static func talk(to port: UInt16, _ log: Recorder) {
         do {
             let clients = try (0..<connections).map { _ in try EchoClient(port: port) }
@@ -73,7 +73,6 @@ enum EchoServer {
     }
 }
 
-/// Measures how well a timer keeps time.
 private final class Watch: Sendable {
     private struct State {
         var grid: Grid?

@@ -3,14 +3,13 @@
 
 import GRunLoop
 
-/// System events reach an application in this way (item 279), and so does a loader's thread reach its delegate (item
-/// 278). A descriptor source on one thread reads the data and stores it where both threads see it. It signals a
-/// version-0 source of the other thread's loop, and wakes that loop. The version-0 source calls user code on the thread
-/// where it belongs. Several events may become one signal (item 88). Nothing is lost, because the source takes
-/// everything that is stored, and the order is kept.
+/// Applications receive system events in this way (item 279), and so does the delegate of a loader (item 278). On one
+/// thread, a descriptor source reads the data and stores it in shared memory. It then signals a version-0 source of the
+/// other thread's loop, and wakes that loop. The version-0 source calls user code on its own thread. Several events may
+/// become one signal (item 88). No event is lost, because the source takes all stored events in their order.
 enum EventRelay {
     static let scenario = Scenario(
-        "event-relay", "A descriptor source on one thread hands events to a version-0 source on another.",
+        "event-relay", "A descriptor source on one thread passes events to a version-0 source on another.",
         expected: """
             device  | sends A
             relay   | reads A, signals and wakes the main loop | on its own thread
@@ -76,8 +75,8 @@ enum EventRelay {
         }
     }
 
-    /// Runs the main loop until `count` events were handled, and returns them. Each run returns after the source has
-    /// performed.
+    /// Runs the main loop until `count` events were handled, and returns the events. Each run returns after a perform
+    /// of the source.
     @discardableResult private static func wait(for count: Int, _ inbox: Inbox, _ loop: GRunLoop) -> String {
         inbox.handled.value = ""
         let limit = GRunLoop.now.advanced(by: .patience)
@@ -88,14 +87,13 @@ enum EventRelay {
     private static var place: String { isMainThread ? "on the main thread" : "on its own thread" }
 }
 
-/// Events on their way from the relay to the main thread.
 private final class Inbox: Sendable {
     let arrived = Shared("")
     let handled = Shared("")
     let performs = Shared(0)
     let isBurst = Shared(false)
 
-    /// Takes all events that have arrived. On the main thread.
+    /// Takes all events that have arrived. Call it on the main thread.
     func takeArrived() -> String {
         let events = arrived.update { events in
             defer { events = "" }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario five-lines: five ways to the main thread that do not work in a GTK program written in Swift. With this
-// library they do.
+// Scenario five-lines: five ways to run code on the main thread. In a GTK program in Swift, they work only with this
+// library.
 
 import Dispatch
 import GRunLoop
 
-/// The five ways are from a well-known issue of a GTK backend ("None of these ever runs. Why?"). There the host's loop
-/// has the main thread and does not know the main dispatch queue. This scenario only needs ``GRunLoop/main``. First our
-/// run serves the five ways, then a GApplication does.
+/// The five ways are from an issue of a GTK backend ("None of these ever runs. Why?"). There the host's loop runs on
+/// the main thread and does not serve the main dispatch queue. Here it is enough that ``GRunLoop/main`` exists. The
+/// five ways work first in our run, and then under a GApplication.
 enum FiveLines {
     static let scenario = Scenario(
-        "five-lines", "Five ways to the main thread that never run under GTK: all of them run, whoever drives.",
+        "five-lines", "Five ways to the main thread that do not run under GTK alone: here all of them run.",
         expected: """
             our run           | DispatchQueue.main.async        | on the main thread
             our run           | DispatchQueue.main.asyncAfter   | on the main thread
@@ -33,7 +33,7 @@ enum FiveLines {
     }
 }
 
-/// The five ways, each of which starts the next.
+/// Each way starts the next one.
 private struct FiveWays: Sendable {
     let driver: String
     let log: Recorder

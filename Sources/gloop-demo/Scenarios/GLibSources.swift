@@ -3,11 +3,11 @@
 
 import GRunLoop
 
-/// The home context of the main loop is GLib's default context, and every common mode serves it. Sources that
-/// `g_timeout_add` or GIO add there are called in the same passes, and wait in the same sleep, as our timers and
-/// sources. Here each one starts the next, so the order is certain: our timer adds a timeout, the timeout sends through
-/// a socket, the socket's source signals ours. Then a timer of each side ticks, and neither delays the other. A
-/// dispatched context counts as a handled source (item 26).
+/// The home context of the main loop is GLib's default context, and every common mode serves it. Our passes call the
+/// sources that `g_timeout_add` or GIO add there, and our sleep also waits for them. Here each source starts the next,
+/// so the order is certain. Our timer adds a timeout, the timeout sends through a socket, and the socket's source
+/// signals our source. Then a timer of ours and a timeout of GLib's tick, and neither delays the other. A dispatched
+/// context counts as a handled source (item 26).
 enum GLibSources {
     static let scenario = Scenario(
         "glib-sources", "GLib's timeouts and sockets are served in the same passes as our timers and sources.",
@@ -55,7 +55,7 @@ enum GLibSources {
         defer { source.invalidate() }
         sockets.receive { text in
             log.line("GSocketSource", "signals our source", "received \"\(text)\"")
-            // This is on the loop's own thread, and the pass goes on, so no wake-up is needed.
+            // No wake-up is needed, because this is the loop's own thread, and the pass continues.
             source.signal()
             return round.value < 3
         }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario hosted: a GLib program runs its own main loop, which serves all items of ours.
+// Scenario hosted: a GLib program runs its own main loop, which serves all our items.
 
 import Dispatch
 import GRunLoop
 
-/// The program calls `g_main_loop_run`, as `gtk_main` and `g_application_run` do, and knows nothing of run loops. The
-/// hub is a GSource like any other. Our items, the main dispatch queue and the main actor are served in the iterations
-/// of the program's loop. Each event here starts the next; another thread starts the first one while the host sleeps.
+/// The program calls `g_main_loop_run`, as `gtk_main` and `g_application_run` do, and does not run our loop. GLib
+/// dispatches the hub like any other GSource. So each iteration serves our items, the main dispatch queue and the main
+/// actor. Each event here starts the next, and another thread starts the first event while the host sleeps.
 enum Hosted {
     static let scenario = Scenario(
         "hosted", "g_main_loop_run serves blocks, sources, timers, descriptors, the main queue and @MainActor.",
@@ -63,7 +63,8 @@ enum Hosted {
         log.line("after the host", "current mode \(loop.currentMode?.rawValue ?? "none")")
     }
 
-    /// Starts a task that waits for the line of the main-queue block, and then lets a source of GLib end the host.
+    /// Starts a task that waits for the line of the main-queue block, and then adds a source of GLib that ends the
+    /// host's loop.
     private static func finish(
         after log: Recorder, _ note: @escaping @Sendable (String) -> Void, _ quit: @escaping @Sendable () -> Void
     ) {

@@ -4,11 +4,11 @@
 import GRunLoop
 
 /// A host's callback runs our loop in a private mode. A callout of that run runs a loop of the host, as
-/// `gtk_dialog_run` does. Then each of them returns. Each level serves its own mode: the host's loops the ambient mode,
-/// our run its private mode. After a nested loop, the interrupted one goes on where it was.
+/// `gtk_dialog_run` does. Then each of them returns. The host's loops serve the ambient mode, and our run serves its
+/// private mode. After a nested loop has returned, the outer loop continues.
 enum HostedNested {
     static let scenario = Scenario(
-        "hosted-nested", "A run of ours inside a host's callback, a host's loop inside our callout, and back out.",
+        "hosted-nested", "A run of our loop in a host's callback, and the host's loop in our callout.",
         expected: """
             host, callback                | in kCFRunLoopDefaultMode
             > our run, callout            | in hosted-nested.modal
@@ -39,7 +39,6 @@ enum HostedNested {
         }
     }
 
-    /// Runs our loop inside the host's callback.
     private static func runModally(_ loop: GRunLoop, _ mode: @escaping @Sendable () -> String, _ log: Recorder) {
         let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { _ in
             log.line("our run, callout", mode())
@@ -52,7 +51,6 @@ enum HostedNested {
         log.line("our run", "returned \(result)")
     }
 
-    /// Runs a loop of the host inside our callout.
     private static func runHostInside(_ loop: GRunLoop, _ mode: @escaping @Sendable () -> String, _ log: Recorder) {
         Host.run { quit in
             GLibSource.addTimeout(milliseconds: 1) {

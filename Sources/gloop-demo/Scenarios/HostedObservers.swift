@@ -3,10 +3,10 @@
 
 import GRunLoop
 
-/// A host sleeps in its own poll(). Still, beforeWaiting and afterWaiting bracket each of its sleeps, whatever wakes
-/// it. No poll function is replaced. Two sentinels, a first and a last source in the host's context, report when the
-/// host is about to sleep and when it has slept. They exist only while somebody observes these two stages. The host
-/// counts as one endless run, from the loop's first work under it to the loop's detaching.
+/// A host sleeps in its own poll(), but beforeWaiting and afterWaiting bracket each of its sleeps, whatever wakes it.
+/// Its poll function is not replaced. Instead two sentinels, the first and the last source in the host's context,
+/// report the sleep's beginning and end. They exist only while an observer observes these two stages. The host counts
+/// as one endless run. This run begins with the loop's first work under the host, and ends when the loop is detached.
 enum HostedObservers {
     static let scenario = Scenario(
         "hosted-observers", "Under g_main_loop_run, beforeWaiting and afterWaiting bracket each sleep of the host.",
@@ -41,8 +41,8 @@ enum HostedObservers {
 
     private static func run(_ log: Recorder) {
         let loop = GRunLoop.main
-        // Attaching again starts a new run. If an earlier scenario of the tour ran under a host, entry was reported
-        // then.
+        // Start a new run by detaching and attaching. Otherwise an earlier scenario of the tour may already have caused
+        // the report of entry.
         loop.detach()
         loop.attach()
         log.line("GSources of ours", sourcesOfOurs)
@@ -78,7 +78,6 @@ enum HostedObservers {
         log.line("GSources of ours", sourcesOfOurs)
     }
 
-    /// Wakes the host from another thread with a block that ends the host's loop.
     private static func wake(_ loop: GRunLoop, _ log: Recorder, _ quit: @escaping @Sendable () -> Void) -> WorkerThread
     {
         WorkerThread {

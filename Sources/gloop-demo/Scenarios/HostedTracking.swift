@@ -3,19 +3,18 @@
 
 import GRunLoop
 
-/// While a host drives, the loop is in its ambient mode. A drag pushes the tracking mode for as long as it lasts. A
-/// timer of the default mode stands still then. A timer of the common modes, the main queue and the host's own sources
-/// go on, as on macOS while a window is dragged or a menu is open.
+/// While a host drives, the loop is in its ambient mode. While a drag lasts, the tracking mode is pushed as ambient
+/// mode. Then a timer of the default mode pauses. A timer of the common modes, the main queue and the host's own
+/// sources continue, as on macOS while a window is dragged or a menu is open.
 enum HostedTracking {
     static let scenario = Scenario(
-        "hosted-tracking", "A drag under a host pauses default-mode timers, while common ones go on.",
+        "hosted-tracking", "A drag under a host pauses default-mode timers, while common timers continue.",
         expected: """
             before   | in kCFRunLoopDefaultMode | default timer fires       | common timer fires | host's timeout fires
             tracking | in GRunLoopTrackingMode  | default timer stands still | common timer fires | host's timeout fires
             after    | in kCFRunLoopDefaultMode | default timer fires       | common timer fires | host's timeout fires
             """, body: run)
 
-    /// How often each of the two timers and the host's timeout has fired.
     private struct Counts {
         let byDefault = Shared(0)
         let common = Shared(0)
@@ -50,7 +49,7 @@ enum HostedTracking {
     }
 
     /// Iterates GLib's context until the common timer and the host's timeout have fired ten times each. If the default
-    /// timer may fire at all, it has fired by then.
+    /// timer is not paused, it has fired by then.
     private static func drive(_ loop: GRunLoop, _ counts: Counts, _ phase: String, _ log: Recorder) {
         counts.reset()
         Host.iterate { counts.common.value >= 10 && counts.host.value >= 10 }

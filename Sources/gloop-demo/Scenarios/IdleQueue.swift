@@ -3,13 +3,12 @@
 
 import GRunLoop
 
-/// An idle queue is an item of the loop for what the scenario idle-work builds with an observer. Everything that is
-/// ready comes first: a timer that is due, and blocks that the work itself has enqueued. In another mode the work
-/// rests. A queue with a time per pass does as much work as fits before the next pass. An empty queue lets the loop
-/// sleep.
+/// An idle queue replaces the observer of the scenario idle-work. Its work runs only when nothing else is ready: due
+/// timers and new blocks are called first. While the loop runs in another mode, the work pauses. A queue with a time
+/// per pass does as much work in a pass as fits into that time. With an empty queue the loop sleeps.
 enum IdleQueue {
     static let scenario = Scenario(
-        "idle-queue", "An idle queue: work comes when nothing else is ready, and before the loop sleeps.",
+        "idle-queue", "An idle queue runs its work when nothing else is ready, before the loop sleeps.",
         expected: """
             default   | timer            | was due: it comes first
             default   | measures row 1   | in pass 1 of the work

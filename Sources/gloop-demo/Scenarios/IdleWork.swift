@@ -4,13 +4,13 @@
 import GRunLoop
 
 /// A table view measures its rows ahead of time in this way (item 271). An observer is called when the loop is about to
-/// sleep. It enqueues a perform of one piece of work on the same thread, for the default mode only. The perform wakes
-/// the loop, so the loop does not sleep while there is work. Still, every piece has a pass of its own, in which
-/// everything else has its turn too. While the loop runs in another mode, the work waits. When no work is left, the
-/// observer invalidates itself and the loop sleeps.
+/// sleep. It enqueues a perform of one piece of work in the default mode. The perform wakes the loop, so the loop does
+/// not sleep while there is work. But each piece of work has its own pass, so all other items have their turns too.
+/// While the loop runs in another mode, the work waits. When no work is left, the observer invalidates itself and the
+/// loop sleeps.
 enum IdleWork {
     static let scenario = Scenario(
-        "idle-work", "Work is done one item per pass when the loop would sleep, and rests in other modes.",
+        "idle-work", "Idle work runs one item per pass when the loop would sleep, and waits in other modes.",
         expected: """
             default   | measures row 1   |
             default   | measures row 2   | in a pass of its own
@@ -53,7 +53,6 @@ enum IdleWork {
         log.line("default", "returned \(loop.run(for: .patience))")
     }
 
-    /// Rows to measure, one in each pass.
     private final class Work: Sendable {
         private let loop: GRunLoop
         private let passes: Shared<Int>

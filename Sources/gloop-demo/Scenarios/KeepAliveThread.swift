@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario keep-alive-thread: a thread that lives as long as its run loop has something to wait for.
+// Scenario keep-alive-thread: a thread that lives as long as there is an item in its run loop.
 
 import GRunLoop
 import Glibc
@@ -7,8 +7,8 @@ import Glibc
 /// AFNetworking's network thread adds a source that is never signalled, and then runs its loop (item 272). Without the
 /// source the mode is empty, and the run ends immediately (items 203 and 245). Other threads give the thread work with
 /// `performOnThread`. `run(until:)` starts one run after another until its mode is empty, so `stop()` does not end it
-/// (item 209). A thread that must be stoppable checks a flag of its own between two runs. While there is no work, the
-/// thread makes no passes and uses no processor time.
+/// (item 209). To be stoppable, a thread must check a flag between two runs. While there is no work, the thread makes
+/// no passes and uses no processor time.
 enum KeepAliveThread {
     static let scenario = Scenario(
         "keep-alive-thread", "A thread that a source keeps alive, idle until other threads give it work.",
@@ -71,8 +71,8 @@ enum KeepAliveThread {
         thread.join()
     }
 
-    /// Watches the thread for 30 ms in which no work comes. The thread's last wake-up may still be on its way, so the
-    /// watch is repeated if there was one, at most five times in all.
+    /// Counts the thread's wake-ups in 30 ms without work. The thread's last wake-up may be late and be counted too. So
+    /// if the count is not zero, this repeats the measurement, up to five times in all.
     private static func idle(_ wakeUps: Shared<Int>, _ clock: clockid_t, _ log: Recorder) {
         var count = 0
         var used = Duration.zero
@@ -101,7 +101,7 @@ enum KeepAliveThread {
             log.line("stoppable thread", "returned")
         }
         _ = wait { thread.loop.isWaiting }
-        // A perform counts as a handled source. So run(mode:before:) returns, and the thread looks at the flag.
+        // A perform counts as a handled source. So run(mode:before:) returns, and the thread checks the flag.
         try thread.loop.performOnThread {
             log.line("stoppable thread", "performs, is told to stop")
             isStopped.value = true

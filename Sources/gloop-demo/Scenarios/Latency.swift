@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario latency: the time from DispatchQueue.main.async to the block's first instruction, compared with polling.
+// Scenario latency: the time from DispatchQueue.main.async to the start of the block, compared with polling.
 
 import Dispatch
 import GRunLoop
 import Glibc
 
-/// Programs with a foreign main loop poll: a timeout of 50 ms runs the run loop once. In this library the queue is an
-/// item of the loop. The loop sleeps until there is a block, and does not wake while there is none.
+/// Without this library, programs with a foreign main loop poll: a timeout of 50 ms runs the run loop once. In this
+/// library the main queue is an item of the loop. So the loop sleeps until there is a block.
 enum Latency {
     static let scenario = Scenario(
-        "latency", "From DispatchQueue.main.async to the block: events, beside a 50 ms tickler.",
+        "latency", "The time from DispatchQueue.main.async to the block, with events and with a 50 ms poll.",
         expected: """
             GRunLoop       | every block ran | median under 2 ms     | 0 wake-ups while idle
             50 ms tickler  | every block ran | median at least 10 ms | at least 3 wake-ups while idle
@@ -50,8 +50,8 @@ enum Latency {
 
     private static let idleTime = Duration.milliseconds(300)
 
-    /// Measures latencies. Another thread enqueues one block after the other, after random pauses of `pause`
-    /// microseconds. This thread drives the loop.
+    /// Another thread enqueues one block after the other, after random pauses in microseconds. This thread drives the
+    /// loop.
     private static func measure(
         samples: Int, pause: ClosedRange<UInt32>, drive: (() -> Bool) -> Void
     ) -> [Int64] {
@@ -76,7 +76,7 @@ enum Latency {
         return latencies.value
     }
 
-    /// How often the main loop wakes in 300 ms in which it has nothing to do. The wake-up at their end does not count.
+    /// How often the main loop wakes in 300 ms without work. The wake-up at the end of this time does not count.
     private static func wakeUps(while drive: (() -> Bool) -> Void) -> Int {
         let count = Shared(0)
         let hasEnded = Shared(false)
@@ -90,7 +90,7 @@ enum Latency {
     }
 }
 
-/// The usual workaround: a context that does not know our loop, and a timeout in it that runs the loop every 50 ms.
+/// The usual workaround: a timeout in a context that does not serve our loop runs the loop every 50 ms.
 private final class Tickler {
     private(set) var ticks = 0
     private let host: PrivateHost

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario loop-description: a loop's description has everything that the loop knows.
+// Scenario loop-description: a loop's description shows its whole state.
 
 import GRunLoop
 
-/// The description of a loop has its flags, its current mode, and its common modes with their items. It has every mode
-/// with its items and next deadlines (item 200). Each item reports its kind and its state (item 201). Here an observer
-/// asks a loop for its description that has one item of each kind. Addresses, descriptor numbers and times differ from
-/// run to run, so they are shown as `N`.
+/// The description of a loop shows its flags, its current mode, and its common modes with their items. It shows every
+/// mode with its items and next deadlines (item 200). Each item shows its kind and its state (item 201). Here an
+/// observer prints the description of a loop that has one item of each kind. Addresses, descriptor numbers and times
+/// differ from run to run, so they are printed as `N`.
 enum LoopDescription {
     static let scenario = Scenario(
-        "loop-description", "What a loop says of itself: its modes, and every item in them.",
+        "loop-description", "The description of a loop: its modes, and every item in them.",
         expected: """
             <GRunLoop 0xN>{
             wake-up pending = No, stopped = No, ignoreWakeUps = No,
@@ -63,7 +63,7 @@ enum LoopDescription {
             try outcome.value.get()
         })
 
-    /// Fills and runs a loop that nobody has used before. On a thread of its own.
+    /// Runs on a separate thread, whose loop is new.
     private static func run(_ loop: GRunLoop, _ log: Recorder) throws {
         let source = GRunLoop.Source(order: 3) {}
         loop.add(source, forMode: .default)
@@ -82,7 +82,7 @@ enum LoopDescription {
         loop.run(for: .zero)
     }
 
-    /// Adds a line of the description, with its indentation. A long line is folded at its commas.
+    /// Folds a long line at its commas.
     private static func write(_ line: Substring, _ log: Recorder) {
         let depth = line.prefix { $0 == " " }.count / 4
         var folded: [String] = []

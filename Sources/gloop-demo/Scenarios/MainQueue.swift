@@ -4,14 +4,14 @@
 import Dispatch
 import GRunLoop
 
-/// The main dispatch queue is an item of the main loop (item 184). Its callouts run blocks from any thread, in one
-/// snapshot each pass (item 186), and `DispatchQueue.main.sync` completes (item 191). The main actor is that queue, so
-/// tasks and `Task.sleep` work. `MainActor.assumeIsolated` holds inside a callout of the main loop. Items made with `{
-/// @MainActor in }` belong to the main actor. A private mode does not serve the queue (item 185). A run that is nested
-/// in one of the queue's blocks does not serve it either (item 188).
+/// The main dispatch queue is an item of the main loop (item 184). In each pass the loop runs the blocks that are in
+/// the queue at that moment (item 186). `DispatchQueue.main.sync` completes (item 191). The main actor uses this queue,
+/// so tasks and `Task.sleep` work. `MainActor.assumeIsolated` succeeds inside a callout of the main loop. The closures
+/// of items may be marked `@MainActor`. A private mode does not serve the queue (item 185). A run that is nested in one
+/// of the queue's blocks does not serve the queue either (item 188).
 enum MainQueue {
     static let scenario = Scenario(
-        "main-queue", "DispatchQueue.main and @MainActor are served by the main loop, by events.",
+        "main-queue", "The main loop serves DispatchQueue.main and @MainActor without polling.",
         expected: """
             async from a worker | runs on the main thread
             async from a block  | runs on the main thread | in a later pass
@@ -51,7 +51,6 @@ enum MainQueue {
         worker.join()
     }
 
-    /// Enqueues blocks from the worker thread.
     private static func dispatch(_ passes: Shared<Int>, _ log: Recorder) {
         let isDone = DispatchSemaphore(value: 0)
         DispatchQueue.main.async {
@@ -68,7 +67,7 @@ enum MainQueue {
         log.line("sync from a worker", "runs on \(name)", "answers \(answer)")
     }
 
-    /// Starts a task from the worker thread. The task runs on the main actor, and the loop goes on while it sleeps.
+    /// The task runs on the main actor. While the task sleeps, the loop continues.
     private static func startTask(_ loop: GRunLoop, _ log: Recorder) {
         Task { @MainActor in
             log.line("@MainActor task", "runs on \(threadName)")
@@ -86,7 +85,7 @@ enum MainQueue {
     private static func addTimers(to loop: GRunLoop, _ log: Recorder) {
         let now = GRunLoop.now
         let assuming = GRunLoop.Timer(fireAt: now) { _ in
-            // If this were not isolated to the main actor, assumeIsolated would end the program.
+            // If this callout were not isolated to the main actor, assumeIsolated would end the program.
             MainActor.assumeIsolated { log.line("timer callout", "MainActor.assumeIsolated holds") }
         }
         let isolated = GRunLoop.Timer(fireAt: now.advanced(by: .milliseconds(1))) { @MainActor _ in finish(loop, log) }
@@ -118,8 +117,8 @@ enum MainQueue {
         let otherHasRun = Shared(false)
         DispatchQueue.main.async {
             DispatchQueue.main.async { otherHasRun.value = true }
-            // Nothing else is in the default mode now, and the queue does not count inside its own block. So the mode
-            // has nothing to wait for.
+            // The default mode has no other item now, and the queue does not count inside its own block. So the run
+            // finishes immediately.
             let result = GRunLoop.main.run(for: .patience)
             log.line(
                 "run in a block", "returned \(result)", "the queue is \(otherHasRun.value ? "" : "not ")served in it")

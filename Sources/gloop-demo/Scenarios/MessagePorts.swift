@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario message-port: a service in another process is found by its name, asked, and killed.
+// Scenario message-port: a client finds a service in another process by its name, sends it requests, and kills it.
 
 import CGRunGLib
 import GRunLoop
@@ -8,14 +8,14 @@ import Glibc
 
 /// The service is another process of this program. It reports to its parent through the parent's port. The parent then
 /// sends requests: with few bytes, with a million bytes that are not copied, and with a descriptor to write into. While
-/// the loop waits for a reply, its timers go on (item 254). If the service is killed, the waiting request fails (item
-/// 257), and the service's name is free (item 247).
+/// the loop waits for a reply, its timers still fire (item 254). If the service is killed, the pending request fails
+/// (item 257), and the service's name becomes free (item 247).
 enum MessagePorts {
-    /// The hidden command with which the service is started. The parent's name and the service's name follow.
+    /// The hidden command that starts the service. Its arguments are the parent's name and the service's name.
     static let command = "message-port-service"
 
     static let scenario = Scenario(
-        "message-port", "Message ports: another process is found by a name, asked, and killed.",
+        "message-port", "Message ports: another process is found by name, gets requests, and is killed.",
         expected: """
             parent  | waits for a service
             service | is there
@@ -28,7 +28,6 @@ enum MessagePorts {
             parent  | has the service's name itself
             """, body: run)
 
-    /// The ids of the messages.
     private enum Call {
         static let (ready, add, sum, write, work): (Int32, Int32, Int32, Int32, Int32) = (1, 2, 3, 4, 5)
     }
@@ -130,7 +129,7 @@ enum MessagePorts {
     }
 }
 
-/// A directory for the ports' names, if the environment gives none, as in a container.
+/// A directory for the ports' names. It is needed if XDG_RUNTIME_DIR is not set, as in a container.
 private final class RuntimeDirectory {
     private let path: String?
 

@@ -3,13 +3,13 @@
 
 import GRunLoop
 
-/// A loop outside a run has no current mode (item 6). A signal for a source of another mode is kept until one of its
-/// modes runs (item 94). A block for several modes runs once, in the first of them that runs (item 170). A run ends
-/// when its mode has nothing left to wait for (item 23). A run does not begin in a mode that nobody has named (item
-/// 18), or in a mode that has only observers (item 17).
+/// Outside a run, a loop has no current mode (item 6). A signalled source stays signalled until one of its modes runs
+/// (item 94). A block for several modes runs once, in the mode that runs first (item 170). A run ends when its mode has
+/// no item left to wait for (item 23). A run does not begin in a mode that does not exist (item 18), or in a mode that
+/// has only observers (item 17).
 enum Modes {
     static let scenario = Scenario(
-        "modes", "Only the items of the current mode are served; the others wait for theirs.",
+        "modes", "Only the items of the current mode are served; other items wait for their modes.",
         expected: """
             outside         | the current mode is nil
             signal a source of drawing
@@ -51,7 +51,7 @@ enum Modes {
 
         source.signal()
         log.line("signal a source of drawing")
-        // The timer fires once and is then invalid, so the mode has nothing left to wait for.
+        // The timer fires once and is then invalid. So the mode has no item left, and the run finishes.
         var result = loop.run(mode: typing, for: .patience)
         log.line("run in typing", "returns", "\(result)")
         log.line("the source", source.isSignalled ? "is signalled still" : "has lost its signal")

@@ -3,10 +3,10 @@
 
 import GRunLoop
 
-/// Every callout may run the loop again (item 179). The nested run has its own mode, its own entry and exit, and its
-/// own end. A stop ends only the innermost run (items 58, 180 and 181), and the outer pass goes on where it was (item
-/// 182). A timer whose closure is on the stack does not fire in the nested run, even if it repeats and is in that mode
-/// too. Other timers do fire (item 131).
+/// Every callout may run the loop again (item 179). The nested run has its own mode, entry and exit. A stop ends only
+/// the innermost run (items 58, 180 and 181), and then the outer pass continues (item 182). A timer whose closure is
+/// being called does not fire in the nested run, even if it is a repeating timer of that mode. Other timers do fire
+/// (item 131).
 enum NestedRun {
     static let scenario = Scenario(
         "nested-run", "A timer's closure runs the loop in another mode; a stop ends only that run.",

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario notification-queue: notifications are posted now, as soon as possible, or when idle, and equal ones only
+// Scenario notification-queue: notifications are posted now, as soon as possible, or when idle. Equal ones are posted
 // once.
 
 import GRunLoop
 
-/// Changes of a document ask for a layout and for saving. However many changes a pass makes, the layout is done once,
-/// before the loop sleeps. The document is saved when the loop has nothing else to do. A notification that is not
-/// needed any more is dequeued. In another mode all notifications wait. A notification from another thread wakes the
-/// loop.
+/// Each change of a document enqueues a layout and a save. However many changes a pass makes, the layout is done once,
+/// before the loop sleeps. The document is saved when the loop is idle. A notification that is not needed any more is
+/// dequeued. In another mode all notifications wait. A notification from another thread wakes the loop.
 enum NotificationQueue {
     private enum Name {
         case warning, layout, save, index
@@ -19,7 +18,7 @@ enum NotificationQueue {
     }
 
     static let scenario = Scenario(
-        "notification-queue", "A notification queue: now, as soon as possible, when idle; and equal ones only once.",
+        "notification-queue", "A notification queue posts now, soon or when idle, and merges duplicates.",
         expected: """
             default  | warning           | posted before enqueue returned
             default  | block             | ten changes
@@ -79,7 +78,7 @@ enum NotificationQueue {
             log.line("default", "observer", "the loop is about to sleep")
         }
         loop.add(observer, forMode: .default)
-        // Only the waiting notifications keep the mode from being finished.
+        // The mode has no other items. The pending notifications alone keep the run from finishing.
         queue.enqueue(.init(name: .index, payload: "never"), style: .whenIdle)
         log.line("default", "returned \(loop.run(for: .patience))")
 

@@ -3,11 +3,11 @@
 
 import GRunLoop
 
-/// The run makes two passes. In the first pass nothing is handled before the wait, so the loop tells its observers that
-/// it sleeps (item 44). Then it services one live item: the timers that are due (item 51). A block that this callout
-/// enqueues runs in the same pass (item 47). In the second pass a version-0 source was handled. So the loop only polls,
-/// without calling those observers, and still services what is ready (item 43). The run returns at the end of that
-/// pass, because it must return after a source (item 26). Entry and exit are reported once (item 40).
+/// The run makes two passes. In the first pass nothing is handled before the wait, so the loop calls the observers of
+/// beforeWaiting and afterWaiting (item 44). Then it fires the due timers (item 51). A block that this callout enqueues
+/// runs in the same pass (item 47). The second pass handles a version-0 source. So the loop polls without waiting and
+/// without calling those observers, and then services a ready item (item 43). The run returns at the end of this pass,
+/// because it was told to return after a source (item 26). Entry and exit are reported once (item 40).
 enum OnePass {
     static let scenario = Scenario(
         "one-pass", "One pass that sleeps and one that only looks, stage by stage.",
@@ -61,7 +61,7 @@ enum OnePass {
         loop.add(timer, forMode: mode)
 
         let descriptor = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { _, conditions in
-            // The loop never reads from a descriptor. The callout must do that.
+            // The callout must read, because the loop never reads from a descriptor.
             log.detail("is \(conditions); reads \"\(pipe.read())\"")
         }
         try loop.add(descriptor, forMode: mode)

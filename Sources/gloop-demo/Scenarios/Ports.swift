@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario ports: the loops of threads send messages to each other, and a port keeps a loop alive.
+// Scenario ports: threads send messages to each other's loops, and a port keeps a loop alive.
 
 import Dispatch
 import GRunLoop
 
-/// Articles about run loops do this with `NSMachPort`. A worker checks in with a port of its own, to which the main
-/// thread replies (item 246). Neither knows the other's loop. A port keeps a thread's loop alive, even if no message
-/// ever comes (item 244), until it is invalidated. Then two threads play ball: each pass delivers one message, in the
-/// order in which the messages were sent (item 238), and each message wakes a sleeping loop.
+/// Articles about run loops show these patterns with `NSMachPort`. A worker sends a message with its own port, and the
+/// main thread replies to that port (item 246). Neither thread knows the other's loop. Until a port is invalidated, it
+/// keeps a thread's loop alive, even without any message (item 244). Then two threads send messages back and forth.
+/// Each pass delivers one message, in the order of sending (item 238), and each message wakes a sleeping loop.
 enum Ports {
     static let scenario = Scenario(
-        "ports", "Ports: two threads shake hands, one is kept alive, and two play ball.",
+        "ports", "Ports: two threads exchange ports, a port keeps a thread alive, and two threads play ball.",
         expected: """
             main    | waits for a worker
             worker  | checks in with a port of its own
@@ -105,20 +105,20 @@ enum Ports {
 
     private static let throwCount: UInt32 = 1000
 
-    /// Plays the main loop against a thread's loop. Each player catches on its own port, and throws to the message's
-    /// reply port, which is the other player's.
+    /// The main loop and a thread's loop are the players. Each player receives on its own port, and sends to the
+    /// message's reply port, which belongs to the other player.
     private static func playBall(_ log: Recorder) {
         let (isInOrder, isAtHome) = (Shared(true), Shared(true))
         let court: GRunLoop.Mode = "ports.court"
 
-        /// Makes a player's port. Each player catches every second throw.
+        /// Each player receives every second message.
         @Sendable func player(of loop: GRunLoop, from first: UInt32) -> GRunLoop.Port {
             let next = Shared(first)
             return GRunLoop.Port(capacity: 1) { message in
                 if message.id != next.value { isInOrder.value = false }
                 if GRunLoop.current !== loop { isAtHome.value = false }
                 next.value += 2
-                // Each player stops after its own last catch: the two last throws.
+                // Each player receives one of the last two messages, and then stops its loop.
                 if message.id + 1 >= throwCount { loop.stop() }
                 guard message.id < throwCount, let other = message.replyPort else { return }
                 _ = other.trySend(GRunLoop.PortMessage(id: message.id + 1, replyPort: message.receivePort))

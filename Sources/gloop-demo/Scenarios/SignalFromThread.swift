@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario signal-from-thread: what another thread must do so that a sleeping loop acts.
+// Scenario signal-from-thread: another thread gives work to a sleeping loop.
 
 import GRunLoop
 
-/// A signal alone does not wake a sleeping loop (item 74), but `wakeUp()` does (item 67). A source that is signalled
-/// several times before it is serviced performs once (item 88). `performAndWait` enqueues, wakes and waits in one call,
-/// and returns an answer (items 229 and 230). A stop from another thread ends the run immediately (item 64).
+/// Signalling a source does not wake a sleeping loop (item 74), but `wakeUp()` does (item 67). A source that is
+/// signalled several times before it is serviced performs once (item 88). `performAndWait` enqueues a closure, wakes
+/// the loop, waits, and returns the closure's result (items 229 and 230). A stop from another thread ends the run
+/// immediately (item 64).
 enum SignalFromThread {
     static let scenario = Scenario(
-        "signal-from-thread", "Another thread signals a source of a sleeping loop, wakes it, and asks it something.",
+        "signal-from-thread", "Another thread signals a source of a sleeping loop, wakes it, and runs code there.",
         expected: """
             loop    | sleeps
             worker  | signals the source three times
@@ -63,7 +64,7 @@ enum SignalFromThread {
         _ = wait { loop.isWaiting }
         log.line("worker", "signals the source three times")
         for _ in 1...3 { source.signal() }
-        // The right result is that nothing happens, so the worker watches for 20 ms.
+        // The worker checks for 20 ms that nothing happens.
         let woke = wait(within: .milliseconds(20)) { wakeUps.value > 0 || !source.isSignalled }
         if !woke { log.line("worker", "nothing happens: the loop sleeps on, the source is signalled") }
         log.line("worker", "wakes the loop")
@@ -75,8 +76,8 @@ enum SignalFromThread {
         do {
             let sum = try loop.performAndWait(inModes: [mode]) {
                 log.line("loop", "computes it on \(isMainThread ? "the main" : "another") thread")
-                // From here on the worker and the loop run at the same time. The loop may or may not sleep before the
-                // worker goes on, so the observer reports nothing more.
+                // From here on the worker and the loop run concurrently, and the loop may or may not sleep. So the
+                // observer must write no more lines.
                 observer.invalidate()
                 return 2 + 3
             }

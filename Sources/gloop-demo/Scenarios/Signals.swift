@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario signals: signals to the process are items of the loop, and the process is left as it was.
+// Scenario signals: the loop handles signals to the process, and restores their former actions afterwards.
 
 import GRunLoop
 import Glibc
 
-/// Queued signals are counted, each one. If a mode does not run, its signals wait. Another library's handler is
-/// replaced only if the program asks for that, and is restored afterwards.
+/// Every queued signal is counted. While a mode does not run, its signals wait. The handler of another library is
+/// replaced only if the program requests that, and is restored afterwards.
 enum Signals {
     static let scenario = Scenario(
-        "signals", "Signals are items: counted, in modes, and the process is as before.",
+        "signals", "Signals are items: they are counted, belong to modes, and leave the process unchanged.",
         expected: """
             SIGUSR1  | heard on the main thread
             queued   | 1000 of 1000, while another mode ran

@@ -5,11 +5,11 @@ import GRunLoop
 import GRunLoopDiagnostics
 import Glibc
 
-/// The loop has frames every 16 ms, a worker that answers, and a drag in a mode of its own. One timer takes 300 ms
-/// (items 275, 276). `gloop-demo run stall --timeline run.html` draws all of this.
+/// The loop draws frames every 16 ms, asks a worker, and tracks a drag in a separate mode. One timer takes 300 ms
+/// (items 275, 276). To draw a timeline of this, use `gloop-demo run stall --timeline run.html`.
 enum Stall {
     static let scenario = Scenario(
-        "stall", "A timer that takes 300 ms is told of while it does; --timeline draws it.",
+        "stall", "A timer that takes 300 ms is reported while it runs; --timeline draws it.",
         expected: """
             monitor | a timer "autosave" does not return, in saveEverything
             monitor | a timer "autosave" has returned
@@ -66,7 +66,7 @@ enum Stall {
         return timer
     }
 
-    /// A worker with its own loop on another thread. It answers in the main loop.
+    /// A worker with its own loop on another thread. It sends its answers to the main loop.
     private final class Worker: Sendable {
         let answers = Shared(0)
         private let thread: LoopThread
@@ -98,7 +98,8 @@ enum Stall {
     }
 }
 
-/// Calls in a loop, because a tail call would replace this function on the stack, and the report could not name it.
+/// This calls in a loop, because a tail call would remove this function from the stack, and the report could not name
+/// it.
 @inline(never) private func saveEverything() { for _ in 0..<10 { keepBusy(for: .milliseconds(30)) } }
 
 private func keepBusy(for span: Duration) { linger(until: GRunLoop.now.advanced(by: span)) }

@@ -3,11 +3,11 @@
 
 import GRunLoop
 
-/// Ticks stay on their grid. Ticks that come while the task is busy become one tick, with the latest date. When the
+/// Ticks stay on their grid. Ticks that are due while the task is busy become one tick with the latest date. When the
 /// task leaves the for-await loop, the timer is invalidated.
 enum Ticks {
     static let scenario = Scenario(
-        "ticks", "for await over a timer of the loop: on its grid, missed ticks coalesced.",
+        "ticks", "for await over a timer of the loop: it stays on its grid, and missed ticks are merged.",
         expected: """
             tick 1 | on the grid
             tick 2 | on the grid

@@ -3,16 +3,16 @@
 
 import GRunLoop
 
-/// A repeating timer stays on its grid. If a callout took longer than the interval, the next date is the first one of
-/// the grid after the callout's end. Missed dates are skipped and never replayed (item 119). Dates that passed while
-/// the loop ran in another mode give one late fire, and then the grid goes on (item 120). A timer never fires early
-/// (item 113).
+/// A repeating timer stays on its grid. If a callout takes longer than the interval, the next date is the first date of
+/// the grid after the callout's end. Missed dates are skipped and never replayed (item 119). If dates pass while the
+/// loop runs in another mode, the timer fires once late, and then continues on its grid (item 120). A timer never fires
+/// early (item 113).
 ///
-/// With a tolerance the loop may save wake-ups: a timer that may be late fires together with the next one that may not
+/// A tolerance lets the loop save wake-ups: a timer with a tolerance fires together with a later timer without one
 /// (items 140 and 141). A repeating timer's tolerance is at most half its interval (item 139).
 enum TimerGrid {
     static let scenario = Scenario(
-        "timer-grid", "A late callout, skipped dates, and what a tolerance is good for.",
+        "timer-grid", "A late callout, skipped dates, and the effect of a tolerance.",
         expected: """
             fire 1   | on the grid, not early   | takes 2.5 intervals
             next     | the first date after the callout's end | at least 2 dates are skipped
@@ -73,8 +73,8 @@ enum TimerGrid {
         log.note("fire \(fire): date \(grid.index(of: date)) of the grid, \(milliseconds(late)) late")
     }
 
-    /// Checks the date that the loop computes. The loop reads the clock after the closure has returned, and before it
-    /// runs this block at the end of the same pass (item 47).
+    /// Checks the next date that the loop computes. The loop computes it after the closure has returned. Then it runs
+    /// this block at the end of the same pass (item 47).
     private static func checkNextDate(
         of timer: GRunLoop.Timer, after fire: Int, _ date: GRunLoop.Instant, _ grid: Grid, _ loop: GRunLoop,
         _ log: Recorder

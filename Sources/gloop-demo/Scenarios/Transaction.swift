@@ -3,11 +3,11 @@
 
 import GRunLoop
 
-/// Core Animation works in this way: a change of a layer is only recorded. An observer of beforeWaiting and exit
-/// commits all changes together. Its order is 2000000, behind all observers that may still change something (item 269).
-/// A pass that only polls has no beforeWaiting, so the exit of the run commits then (items 33 and 40). A change that a
-/// commit itself makes is not committed before the sleep, unless somebody wakes the loop (item 270). A stop before the
-/// sleep ends the run immediately (item 61).
+/// Core Animation only records a change of a layer at first. An observer of beforeWaiting and exit commits all changes
+/// together. Its order is 2000000, so it is called after all observers that may make changes (item 269). A pass that
+/// only polls has no beforeWaiting, so the changes are committed at the exit of the run (items 33 and 40). If a commit
+/// makes a change, this change waits during the next sleep, unless the commit wakes the loop (item 270). A stop before
+/// the sleep ends the run immediately (item 61).
 enum Transaction {
     static let scenario = Scenario(
         "transaction", "Changes are collected and committed once, when the loop is about to sleep or the run ends.",
@@ -58,7 +58,7 @@ enum Transaction {
             loop.perform(inModes: [mode]) { layer.change("size", "block") }
         }
         loop.add(second, forMode: mode)
-        // This observer is added after the layer's, and is called before it, because its order is lower.
+        // This observer is added after the layer's observer, but is called before it, because its order is lower.
         let late = GRunLoop.Observer(activities: .beforeWaiting) { observer, _ in
             guard layer.hasChanges else { return }
             log.line("observer", "of order \(observer.order) changes opacity")
@@ -103,7 +103,6 @@ enum Transaction {
     }
 }
 
-/// Collects changes and commits them once, when the loop has nothing else to do.
 private final class Layer: Sendable {
     private let pending = Shared<[String]>([])
     private let observer = Shared<GRunLoop.Observer?>(nil)
@@ -125,7 +124,7 @@ private final class Layer: Sendable {
 
     var hasChanges: Bool { !pending.value.isEmpty }
 
-    /// - Parameter who: the name for a line about the change; nil if no line is wanted.
+    /// - Parameter who: the name for a line about the change; nil for no line.
     func change(_ property: String, _ who: String? = nil) {
         if let who { log.line(who, "changes \(property)") }
         pending.update { $0.append(property) }

@@ -3,11 +3,11 @@
 
 import GRunLoop
 
-/// This scenario runs a loop with a virtual clock. Where another loop would sleep, this clock jumps to the next date.
-/// Tests of code with timers use it.
+/// This scenario runs a loop with a virtual clock. Instead of sleeping, the loop moves this clock to the next date.
+/// Tests of code with timers use such a loop.
 enum VirtualTime {
     static let scenario = Scenario(
-        "virtual-time", "A loop whose clock the test moves: hours pass at once, each thing at its date.",
+        "virtual-time", "The test moves a loop's clock: hours pass immediately, and each item fires at its date.",
         expected: """
             00:00 | advance by 8 hours
             02:00 | every 2 hours

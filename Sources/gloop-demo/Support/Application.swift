@@ -3,7 +3,6 @@
 
 import CGRunGIO
 
-/// Runs a GApplication. On the main thread.
 enum Application {
     private final class Box {
         let body: (@escaping @Sendable () -> Void) -> Void
@@ -13,7 +12,7 @@ enum Application {
         }
     }
 
-    /// Quits the application. On the main thread, because g_application_release() takes no lock.
+    /// Call `quit()` on the main thread, because g_application_release() takes no lock.
     private final class Handle: @unchecked Sendable {
         let application: UnsafeMutablePointer<GApplication>
 
@@ -26,16 +25,16 @@ enum Application {
         }
     }
 
-    /// Calls `g_application_run`, which returns when `body`'s argument is called on the main thread. `body` is called
-    /// when the application is activated.
+    /// Calls `g_application_run`, and calls `body` when the application is activated. To quit, `body` must have its
+    /// argument called on the main thread.
     static func run(_ body: @escaping (@escaping @Sendable () -> Void) -> Void) throws {
         guard let application = g_application_new(nil, cglib_application_non_unique) else {
-            throw ScenarioError("no GApplication")
+            throw ScenarioError("g_application_new() has failed")
         }
         defer { g_object_unref(application) }
         let activate: @convention(c) (UnsafeMutablePointer<GApplication>, gpointer?) -> Void = { application, data in
             guard let data else { return }
-            // The application has no window that keeps it running, so it is held until `quit()` releases it.
+            // Without a window or a hold, the application would quit. `quit()` releases the hold.
             g_application_hold(application)
             let handle = Handle(application)
             Unmanaged<Box>.fromOpaque(data).takeUnretainedValue().body { handle.quit() }
@@ -45,6 +44,6 @@ enum Application {
         g_signal_connect_data(
             application, "activate", unsafeBitCast(activate, to: GCallback.self), box.toOpaque(), nil,
             GConnectFlags(rawValue: 0))
-        guard g_application_run(application, 0, nil) == 0 else { throw ScenarioError("g_application_run has failed") }
+        guard g_application_run(application, 0, nil) == 0 else { throw ScenarioError("g_application_run() has failed") }
     }
 }

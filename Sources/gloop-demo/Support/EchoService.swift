@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GSocketService that sends back what it receives, and a client for it. Both use only GIO, and no run loop.
+// A GSocketService that sends back all data that it receives, and a client for it. Both use only GIO, and no run loop.
 
 import CGRunGIO
 import Glibc
 
-/// A service on a free port of 127.0.0.1, in the thread-default context of the thread that makes it. It accepts, reads
-/// and writes when that context is iterated. Make it and close it on that thread.
+/// A service on a free port of 127.0.0.1. It works when the thread-default context of its thread is iterated. Make it
+/// and close it on the same thread.
 final class EchoService {
     let port: UInt16
-    /// How many connections were accepted. `closed` counts those that the client has closed since.
+    /// How many connections were accepted. `closed` counts how many of them the client has closed.
     let accepted = Shared(0)
     let closed = Shared(0)
     private let service: UnsafeMutablePointer<GSocketService>
@@ -16,7 +16,7 @@ final class EchoService {
     init() throws {
         guard let service = g_socket_service_new(), let address = g_inet_socket_address_new_from_string("127.0.0.1", 0)
         else {
-            throw ScenarioError("no socket service")
+            throw ScenarioError("the socket service cannot be created")
         }
         defer { g_object_unref(address) }
         let listener = UnsafeMutableRawPointer(service).assumingMemoryBound(to: GSocketListener.self)
@@ -48,7 +48,7 @@ final class EchoService {
         g_object_unref(service)
     }
 
-    /// Stops listening. Open connections go on until their clients close them.
+    /// Open connections stay open until their clients close them.
     func close() {
         g_socket_service_stop(service)
         g_socket_listener_close(UnsafeMutableRawPointer(service).assumingMemoryBound(to: GSocketListener.self))
@@ -68,7 +68,8 @@ private typealias IncomingCallback =
         gpointer?
     ) -> gboolean
 
-/// One connection of the service. A pending read or write holds it, so it lives until the client closes the connection.
+/// One connection of the service. A pending read or write retains this object, so it lives until the client closes the
+/// connection.
 private final class Peer {
     private let stream: UnsafeMutablePointer<GIOStream>
     private let ended: () -> Void
@@ -100,7 +101,7 @@ private final class Peer {
         g_input_stream_read_bytes_async(input, 4096, G_PRIORITY_DEFAULT, nil, completed, data)
     }
 
-    /// Sends the bytes back. A greeting has so few bytes that one write takes all of them.
+    /// Sends the bytes back. A greeting is so short that one write sends all of it.
     private func write(_ bytes: OpaquePointer) {
         let completed: GAsyncReadyCallback = { output, result, data in
             guard let output, let data else { return }
@@ -114,7 +115,7 @@ private final class Peer {
     }
 }
 
-/// A socket that is connected to a port of 127.0.0.1. Its calls block, so it needs a thread of its own.
+/// A socket that is connected to a port of 127.0.0.1. Its calls block, so it needs its own thread.
 final class EchoClient {
     private let socket: UnsafeMutablePointer<GSocket>
 
@@ -124,19 +125,18 @@ final class EchoClient {
         }
         g_socket_set_timeout(socket, 20)
         guard let address = g_inet_socket_address_new_from_string("127.0.0.1", UInt32(port)) else {
-            throw ScenarioError("no address")
+            throw ScenarioError("the server address cannot be created")
         }
         defer { g_object_unref(address) }
         let socket = socket
         _ = try GLibError.check { g_socket_connect(socket, address, nil, $0) != 0 ? true : nil }
     }
 
-    /// Closes the connection.
     deinit {
         g_object_unref(socket)
     }
 
-    /// Sends a text and returns the answer. Returns an empty text if the text cannot be sent.
+    /// Sends a text and returns the answer, or an empty text if sending fails.
     func exchange(_ text: String) -> String {
         let count = text.utf8.count
         guard text.withCString({ g_socket_send(socket, $0, gsize(count), nil, nil) }) == gssize(count) else {

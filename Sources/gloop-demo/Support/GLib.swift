@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// GLib sources with Swift closures. The C callbacks are nonisolated functions of this file. A closure in a main-actor
-// scope would check that it runs on the main thread, and would end the program on another thread.
+// GLib sources with Swift closures. The C callbacks are nonisolated functions of this file. A callback in a main-actor
+// scope would end the program if it were called on another thread.
 
 import CGRunGIO
 import Glibc
 
-/// A closure that is passed through a `gpointer`.
 private final class Box {
     let body: () -> Bool
 
@@ -25,8 +24,8 @@ private final class Box {
 }
 
 enum GLibSource {
-    /// Adds a `GTimeoutSource` to a context, and returns its id there. Nil is GLib's default context, and only there
-    /// can ``remove(_:)`` remove it.
+    /// Adds a `GTimeoutSource` to a context, and returns its id there. Nil stands for GLib's default context.
+    /// ``remove(_:)`` works only for sources in that context.
     ///
     /// - Parameter body: returns whether it must be called again.
     @discardableResult static func addTimeout(
@@ -44,14 +43,14 @@ enum GLibSource {
     }
 }
 
-/// Two connected `GSocket`s: one receives what is sent through the other. Threads: any.
+/// Two connected `GSocket`s: one sends texts, and the other receives them. Threads: any.
 final class SocketPair: @unchecked Sendable {
     private let ends: [UnsafeMutablePointer<GSocket>]
 
     init() throws {
         var descriptors: [Int32] = [-1, -1]
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &descriptors) == 0 else {
-            throw ScenarioError("socketpair failed")
+            throw ScenarioError("socketpair() has failed")
         }
         ends = try descriptors.map { descriptor in
             try GLibError.check { g_socket_new_from_fd(descriptor, $0) }
@@ -63,12 +62,11 @@ final class SocketPair: @unchecked Sendable {
         for end in ends { g_object_unref(end) }
     }
 
-    /// Sends a text to the other socket.
     func send(_ text: String) {
         text.withCString { _ = g_socket_send(ends[0], $0, gsize(text.utf8.count), nil, nil) }
     }
 
-    /// Attaches a `GSocketSource` to GLib's default context. It calls `body` with every text that is received.
+    /// Attaches a `GSocketSource` to GLib's default context. The source calls `body` with every text that is received.
     ///
     /// - Parameter body: returns whether it must be called again.
     func receive(_ body: @escaping (String) -> Bool) {
@@ -86,13 +84,12 @@ final class SocketPair: @unchecked Sendable {
     }
 }
 
-/// Converts a `GError` to a Swift error.
 enum GLibError {
     /// Calls a function whose last parameter is a `GError **`; throws if it returns nil.
     static func check<Value>(_ call: (UnsafeMutablePointer<UnsafeMutablePointer<GError>?>) -> Value?) throws -> Value {
         var error: UnsafeMutablePointer<GError>?
         if let value = call(&error) { return value }
         defer { g_clear_error(&error) }
-        throw ScenarioError(error.map { String(cString: $0.pointee.message) } ?? "GLib gave no reason")
+        throw ScenarioError(error.map { String(cString: $0.pointee.message) } ?? "GLib has failed without a message")
     }
 }

@@ -6,22 +6,21 @@ import GRunLoop
 
 /// Drives the default context on the main thread, as `g_main_loop_run`, `gtk_main` and `g_application_run` do.
 enum Host {
-    /// Iterates the default context, sleeping in it, until a condition holds. If the condition never holds, the
-    /// watchdog ends the program.
+    /// Iterates the default context until a condition holds, and sleeps while nothing is ready. If the condition never
+    /// holds, the watchdog ends the program.
     static func iterate(until condition: () -> Bool) {
         while !condition() { g_main_context_iteration(nil, 1) }
     }
 
-    /// Runs a `GMainLoop` on the default context until `body`'s argument is called. Any thread and any callback may
-    /// call it.
+    /// Runs a `GMainLoop` on the default context until `body`'s argument is called. Any thread may call that argument.
     static func run(_ body: (@escaping @Sendable () -> Void) -> Void) {
         let loop = MainLoop()
         body { loop.quit() }
         loop.run()
     }
 
-    /// A `GMainLoop`. GLib ignores a quit before the loop runs. No callback quits it so early, because nothing iterates
-    /// the context before ``run()``.
+    /// A `GMainLoop`. GLib ignores a quit before the loop runs. No callback quits the loop so early, because nothing
+    /// iterates the context before ``run()``.
     private final class MainLoop: @unchecked Sendable {
         private let loop = g_main_loop_new(nil, 0)
 
@@ -31,19 +30,18 @@ enum Host {
         func quit() { g_main_loop_quit(loop) }
     }
 
-    /// Iterates the default context until nothing in it is ready.
     static func settle() {
         while g_main_context_iteration(nil, 0) != 0 {}
     }
 
-    /// The name of the GSource that is being dispatched on this thread; nil if none is.
+    /// The name of the GSource that this thread dispatches; nil if there is no dispatch.
     static var dispatchedSource: String? {
         guard let source = g_main_current_source() else { return nil }
         return name(of: source)
     }
 
-    /// The names of all GSources in the default context. GLib has no list of them. But it finds a source by its id, and
-    /// assigns ids in ascending order.
+    /// The names of all GSources in the default context. GLib does not list sources, but it finds a source by its id,
+    /// and assigns ids in ascending order.
     static var sources: [String] {
         guard let probe = g_idle_source_new() else { return [] }
         let nextID = g_source_attach(probe, nil)
@@ -64,7 +62,7 @@ enum Host {
         g_main_context_prepare(context, &priority)
         var records = [GPollFD](repeating: GPollFD(), count: 64)
         let count = g_main_context_query(context, Int32.max, &timeout, &records, Int32(records.count))
-        // Sources that were prepared must be checked and dispatched, because GLib remembers which of them were ready.
+        // Check and dispatch the prepared sources, because GLib remembers which of them were ready.
         if g_main_context_check(context, Int32.max, &records, min(count, Int32(records.count))) != 0 {
             g_main_context_dispatch(context)
         }

@@ -3,10 +3,9 @@
 
 import Glibc
 
-/// The two ends of a pipe, which do not block. Threads: any.
+/// The two nonblocking ends of a pipe. Threads: any.
 ///
-/// A descriptor must not be closed while a source watches it. So the source's closure holds the pipe, and the pipe
-/// lives as long as the source.
+/// A descriptor must not be closed while a source watches it. So the source's closure must retain the pipe.
 final class Pipe: Sendable {
     /// The end that a ``GRunLoop/GRunLoop/DescriptorSource`` watches.
     let readEnd: Int32
@@ -29,7 +28,7 @@ final class Pipe: Sendable {
         _ = Glibc.write(writeEnd, bytes, bytes.count)
     }
 
-    /// Reads what was written and not read yet, at most `limit` bytes.
+    /// Reads the bytes that are in the pipe, at most `limit` of them.
     func read(atMost limit: Int = 256) -> String {
         var bytes = [UInt8](repeating: 0, count: limit)
         let count = Glibc.read(readEnd, &bytes, limit)

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host with a context of its own, which is not the default one. It knows nothing of the main run loop.
+// A host with its own context instead of the default context. It does not serve the main run loop.
 
 import CGRunGLib
 
-/// A host that iterates its own context. On the main thread.
 final class PrivateHost {
     private let context: OpaquePointer
 
     init() throws {
-        guard let context = g_main_context_new() else { throw ScenarioError("no GMainContext") }
+        guard let context = g_main_context_new() else { throw ScenarioError("g_main_context_new() has failed") }
         self.context = context
     }
 

@@ -37,7 +37,7 @@ struct Series {
         $0 * 1000
     }
 
-    /// How many values are in each bin. Values beyond the last bin count in the last one.
+    /// How many values are in each bin. Larger values count in the last bin.
     var counts: [Int] {
         var counts = Self.bins.map { _ in 0 }
         for value in values { counts[Self.bins.firstIndex { value < $0 } ?? counts.count - 1] += 1 }
@@ -59,7 +59,7 @@ struct Series {
     }
 }
 
-/// Histograms one below the other, as SVG.
+/// An SVG with one histogram below the other.
 struct Plot {
     let series: [Series]
 

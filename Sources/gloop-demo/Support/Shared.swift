@@ -3,7 +3,6 @@
 
 import Synchronization
 
-/// A value that any thread may read and change.
 final class Shared<Value: Sendable>: Sendable {
     private let state: Mutex<Value>
 
@@ -16,14 +15,14 @@ final class Shared<Value: Sendable>: Sendable {
         set { state.withLock { $0 = newValue } }
     }
 
-    /// Changes the value in one step, and returns the closure's result.
+    /// Changes the value atomically, and returns the closure's result.
     @discardableResult func update<Result: Sendable>(_ change: @Sendable (inout Value) -> Result) -> Result {
         state.withLock { change(&$0) }
     }
 }
 
 extension Shared<Int> {
-    /// Adds one, and returns the new value.
+    /// Returns the new value.
     @discardableResult func increment() -> Int {
         update { count in
             count += 1

@@ -5,8 +5,8 @@ import GRunLoop
 import Glibc
 
 extension Duration {
-    /// The time limit of every run in a scenario. With it, a loop that misbehaves shows as a wrong line, and the
-    /// program does not hang.
+    /// The time limit of every run in a scenario. Because of the limit, an error of the loop gives a wrong line, and
+    /// the program does not hang.
     static let patience = Duration.seconds(20)
 
     var nanoseconds: Int64 {
@@ -15,8 +15,7 @@ extension Duration {
     }
 }
 
-/// Waits until a condition holds, on a thread that has nothing else to do. Returns false if it does not hold within the
-/// limit.
+/// Blocks the calling thread until a condition holds. Returns false if the condition does not hold within the limit.
 func wait(within limit: Duration = .patience, until condition: () -> Bool) -> Bool {
     let end = GRunLoop.now.advanced(by: limit)
     while !condition() {
@@ -26,12 +25,12 @@ func wait(within limit: Duration = .patience, until condition: () -> Bool) -> Bo
     return true
 }
 
-/// Blocks the calling thread until a date, as a callout does that takes long. It blocks for 20 s at most.
+/// Blocks the calling thread until a date, but for 20 s at most, to simulate long work.
 func linger(until date: GRunLoop.Instant) {
     _ = wait(within: .patience) { GRunLoop.now >= date }
 }
 
-/// The dates of a repeating timer: the first one, and one more after each interval.
+/// The dates of a repeating timer: the first date, and another one after each interval.
 struct Grid: Sendable {
     let first: GRunLoop.Instant
     let interval: Duration
@@ -42,7 +41,7 @@ struct Grid: Sendable {
         interval = timer.interval
     }
 
-    /// How many intervals after the first date a date is.
+    /// The number of intervals from the first date to this date.
     func index(of date: GRunLoop.Instant) -> Int64 {
         first.duration(to: date).nanoseconds / interval.nanoseconds
     }
@@ -51,7 +50,7 @@ struct Grid: Sendable {
         first.duration(to: date).nanoseconds % interval.nanoseconds == 0
     }
 
-    /// Whether a date can be the first date of the grid after some moment between `start` and `end`.
+    /// Whether a date is the first date of the grid after some moment between `start` and `end`.
     func isFirst(_ date: GRunLoop.Instant, afterSomePointFrom start: GRunLoop.Instant, to end: GRunLoop.Instant) -> Bool
     {
         contains(date) && date > start && date - interval <= end

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads for scenarios: one that runs a closure, and one that also passes its run loop to others.
+// Threads for scenarios: a thread that runs a closure, and a thread that also passes on its run loop.
 
 import Dispatch
 import GRunLoop
@@ -20,11 +20,11 @@ struct WorkerThread: Sendable {
     init(_ body: @escaping @Sendable () -> Void) {
         var thread = pthread_t()
         let error = pthread_create(&thread, nil, Self.entryPoint, Unmanaged.passRetained(Start(body)).toOpaque())
-        if error != 0 { fatalError("pthread_create failed: \(String(cString: strerror(error)))") }
+        if error != 0 { fatalError("pthread_create() has failed: \(String(cString: strerror(error)))") }
         self.thread = thread
     }
 
-    /// Waits until the closure has returned and the thread has ended, with its run loop.
+    /// Waits until the closure has returned, and the thread and its run loop have ended.
     func join() {
         pthread_join(thread, nil)
     }
@@ -42,9 +42,9 @@ struct LoopThread: Sendable {
     let loop: GRunLoop
     private let thread: WorkerThread
 
-    /// Starts the thread, and returns when the thread has its loop.
+    /// Starts the thread, and waits until its run loop exists.
     ///
-    /// - Parameter body: called with the thread's own run loop; adds items to it and runs it.
+    /// - Parameter body: called with the thread's run loop. It adds items to the loop and runs it.
     init(_ body: @escaping @Sendable (GRunLoop) -> Void) {
         let handover = Shared<GRunLoop?>(nil)
         let isReady = DispatchSemaphore(value: 0)
@@ -55,7 +55,7 @@ struct LoopThread: Sendable {
             body(loop)
         }
         isReady.wait()
-        guard let loop = handover.value else { fatalError("the thread has signalled without its loop") }
+        guard let loop = handover.value else { fatalError("the thread did not pass its loop") }
         self.loop = loop
     }
 
@@ -64,10 +64,9 @@ struct LoopThread: Sendable {
     }
 }
 
-/// Whether the caller is on the main thread.
 var isMainThread: Bool { pthread_equal(pthread_self(), MainThread.handle) != 0 }
 
 enum MainThread {
-    /// The main thread. `main` reads this first, because the first thread to read it is recorded.
+    /// The main thread. `main` reads this first, because the first read stores the calling thread.
     static let handle = pthread_self()
 }

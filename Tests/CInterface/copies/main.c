@@ -26,7 +26,7 @@ static void assert_refused(const char *function, guint count)
     const char *message = g_ptr_array_index(messages, count - 1);
     g_assert_true(g_str_has_prefix(message, function));
     g_assert_nonnull(strstr(message, "another copy of GRunLoop serves this process"));
-    g_assert_nonnull(strstr(message, "Link everything"));
+    g_assert_nonnull(strstr(message, "Link the program and its plug-ins"));
 }
 
 static gpointer symbol(GModule *module, const char *name)
