@@ -15,11 +15,10 @@ G_BEGIN_DECLS
  * GRunSendResult:
  * @GRUN_SEND_RESULT_ENQUEUED: the channel accepted the message, which is delivered once, or passed to `undelivered` if
  *   the channel ends first
- * @GRUN_SEND_RESULT_FULL: the channel is full: as many messages wait as its capacity allows; the message was not
- *   accepted
+ * @GRUN_SEND_RESULT_FULL: as many messages wait as the capacity allows; the message was not accepted
  * @GRUN_SEND_RESULT_CLOSED: the channel was closed or invalidated, or its loop has ended; the message was not accepted
  *
- * The result of sending a message to a channel. There is no corresponding Core Foundation type.
+ * The result of sending a message to a channel.
  */
 typedef enum
 {
@@ -48,8 +47,8 @@ typedef void (*GRunChannelFunc) (gpointer message,
 
 /**
  * GRunChannelValueFunc:
- * @value: the value, which is valid during the call; a pointer of grun_channel_send() comes as a %G_TYPE_POINTER, and
- *   the function owns the pointer
+ * @value: the value, which is valid during the call; a pointer that grun_channel_send() has sent is a %G_TYPE_POINTER,
+ *   and the function owns this pointer
  * @user_data: (closure): the data that was passed with the function
  *
  * Called with a value of a channel.
@@ -60,19 +59,18 @@ typedef void (*GRunChannelValueFunc) (const GValue *value,
 /**
  * grun_channel_new: (skip)
  * @capacity: the number of messages that may wait; zero or less means one, %G_MAXINT64 means no limit
- * @undelivered: (nullable): a function that is called with each message that was accepted and not delivered when the
- *   channel ends
+ * @undelivered: (nullable): called with each accepted message that was not delivered when the channel ended
  *
- * Makes a channel, which carries pointers from any thread to a loop: the fast path between threads. A channel has no
- * receiver until grun_channel_receive() is called. Messages can be sent already, and wait. A burst of messages wakes
- * the loop once. Messages that the loop has taken for delivery do not count towards @capacity.
+ * Makes a channel, which carries pointers from any thread to a loop: the fast path between threads. You can send
+ * messages before you call grun_channel_receive(): they wait for the receiver. A burst of messages wakes the loop once.
+ * Messages that the loop has taken for delivery do not count towards @capacity.
  *
- * The function @undelivered also gets the copies of grun_channel_send_value(). Free them with `g_boxed_free
- * (G_TYPE_VALUE, message)`. It is called on the thread that invalidates the channel or releases its last reference, or
- * on the ending thread of the loop. If the loop is delivering a message at that time, @undelivered is called on the
- * loop's thread instead, after the receiving function has returned.
+ * @undelivered also gets the copies that grun_channel_send_value() made: free a copy with `g_boxed_free (G_TYPE_VALUE,
+ * message)`. @undelivered is called on the thread that invalidates the channel or releases its last reference, or on
+ * the ending thread of the loop. If the loop is delivering a message at that time, @undelivered is called on the loop's
+ * thread instead, after the receiving function has returned.
  *
- * Threads: any. The corresponding GLib function is `g_async_queue_new_full`.
+ * Threads: any. GLib: `g_async_queue_new_full`.
  *
  * Returns: (transfer full): the channel
  */
@@ -83,16 +81,16 @@ GRunChannel *grun_channel_new (gint64 capacity,
 /**
  * grun_channel_new_for_values:
  * @capacity: the number of values that may wait; zero or less means one, %G_MAXINT64 means no limit
- * @undelivered: (nullable) (scope notified) (closure user_data) (destroy notify): a function that is called, when the
- *   channel ends, with each accepted value that was not delivered; if it is %NULL, these values are freed
+ * @undelivered: (nullable) (scope notified) (closure user_data) (destroy notify): called with each accepted value that
+ *   was not delivered when the channel ended; if it is %NULL, these values are freed
  * @user_data: (nullable): the data to pass to @undelivered
- * @notify: (nullable): a function that is called with @user_data when the channel is freed: its last reference was
- *   released, and its messages were delivered
+ * @notify: (nullable): called with @user_data when the channel is freed, after its last reference was released and its
+ *   messages were delivered
  *
- * Makes a channel as grun_channel_new() does. Its function @undelivered gets a value. Use it for values, and in
- * languages that have no pointers. Every function of #GRunChannel accepts this channel.
+ * Makes a channel whose function @undelivered gets values. Use it for values, and in languages that have no pointers.
+ * Otherwise the channel is like one of grun_channel_new(), and every function of #GRunChannel accepts it.
  *
- * Threads: any. The corresponding GLib function is `g_async_queue_new_full`.
+ * Threads: any. GLib: `g_async_queue_new_full`.
  *
  * Returns: (transfer full): the channel
  */
@@ -108,7 +106,7 @@ GRunChannel *grun_channel_new_for_values (gint64 capacity,
  *
  * Takes a reference.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRetain`.
+ * Threads: any. Core Foundation: `CFRetain`.
  *
  * Returns: (transfer full): the same channel
  */
@@ -119,10 +117,10 @@ GRunChannel *grun_channel_ref (GRunChannel *channel);
  * grun_channel_unref:
  * @channel: (transfer full): a channel
  *
- * Releases a reference. If it was the last one, the pointer must not be used any more. A channel that is in a mode is
- * then closed, as by grun_channel_close(). A channel that is in no mode is invalidated.
+ * Releases a reference. Do not use the pointer after your last release. When no reference is left, a channel that is in
+ * a mode is closed, as by grun_channel_close(). A channel that is in no mode is invalidated.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRelease`.
+ * Threads: any. Core Foundation: `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_channel_unref (GRunChannel *channel);
@@ -134,17 +132,17 @@ void grun_channel_unref (GRunChannel *channel);
  * @mode: the mode in which the loop receives; %GRUN_MODE_COMMON stands for every common mode
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call with each message
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): a function that is called with @user_data when the channel has ended; immediately if the channel
- *   has a receiver already
+ * @notify: (nullable): called with @user_data when the channel has ended; immediately if the channel has a receiver
+ *   already
  *
  * Calls a function with each message. A channel has one receiver, which is never replaced: a second one is refused with
  * a g_critical(). If the loop has ended, the channel is invalidated immediately.
  *
- * In a pass the channel is a version-0 source. A pass delivers the messages that wait when the channel's turn comes.
- * After the loop's time slice, other ready work has its turn, and a later pass delivers the rest. If @func runs the
- * loop, the nested run delivers the rest.
+ * The loop treats the channel as a version-0 source. A pass delivers the messages that wait when the channel's turn
+ * comes. When the loop's time slice is used up, other ready work has its turn, and a later pass delivers the rest. If
+ * @func runs the loop in one of the channel's modes, the nested run delivers the rest.
  *
- * Threads: any. The corresponding Core Foundation functions are `CFRunLoopSourceCreate` and `CFRunLoopAddSource`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceCreate` and `CFRunLoopAddSource`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_channel_receive (GRunChannel *channel,
@@ -161,13 +159,13 @@ void grun_channel_receive (GRunChannel *channel,
  * @mode: the mode in which the loop receives; %GRUN_MODE_COMMON stands for every common mode
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call with each value
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): a function that is called with @user_data when the channel has ended; immediately if the channel
- *   has a receiver already
+ * @notify: (nullable): called with @user_data when the channel has ended; immediately if the channel has a receiver
+ *   already
  *
  * Calls a function with each value that is sent, as grun_channel_receive() does with each pointer. The channel frees
  * the value after the call.
  *
- * Threads: any. The corresponding Core Foundation functions are `CFRunLoopSourceCreate` and `CFRunLoopAddSource`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceCreate` and `CFRunLoopAddSource`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_channel_receive_values (GRunChannel *channel,
@@ -185,7 +183,7 @@ void grun_channel_receive_values (GRunChannel *channel,
  * Sends a message if there is room, and never waits. You can also call it on the loop's own thread, and in the function
  * that receives.
  *
- * Threads: any; not from a signal handler. The corresponding GLib function is `g_async_queue_push`.
+ * Threads: any; not from a signal handler. GLib: `g_async_queue_push`.
  *
  * Returns: %GRUN_SEND_RESULT_ENQUEUED if the channel has accepted the message, otherwise the reason why not
  */
@@ -202,7 +200,7 @@ GRunSendResult grun_channel_send (GRunChannel *channel,
  * function that receives. A function of grun_channel_receive() gets a pointer to the copy, and frees it with
  * `g_boxed_free (G_TYPE_VALUE, message)`.
  *
- * Threads: any; not from a signal handler. The corresponding GLib function is `g_async_queue_push`.
+ * Threads: any; not from a signal handler. GLib: `g_async_queue_push`.
  *
  * Returns: %GRUN_SEND_RESULT_ENQUEUED if the channel has accepted the value, otherwise the reason why not
  */
@@ -214,10 +212,10 @@ GRunSendResult grun_channel_send_value (GRunChannel *channel,
  * grun_channel_close:
  * @channel: a channel
  *
- * Ends the channel after its messages are delivered. The channel accepts no more messages. Once the accepted messages
- * are delivered, it leaves its modes. A second call does nothing.
+ * Ends the channel after its messages are delivered. The channel accepts no more messages. After the last delivery it
+ * leaves its modes. A second call does nothing.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_channel_close (GRunChannel *channel);
@@ -230,7 +228,7 @@ void grun_channel_close (GRunChannel *channel);
  * passed to the function `undelivered` of grun_channel_new() or grun_channel_new_for_values(). The channel leaves its
  * modes. A second call does nothing.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceInvalidate`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_channel_invalidate (GRunChannel *channel);
@@ -239,10 +237,9 @@ void grun_channel_invalidate (GRunChannel *channel);
  * grun_channel_is_open:
  * @channel: a channel
  *
- * Returns whether the channel accepts messages. The result may be %FALSE while the loop still delivers the last
- * messages.
+ * Returns whether the channel accepts messages. A closed channel may still deliver its last messages.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  *
  * Returns: %TRUE if the channel accepts messages; %FALSE once it was closed or invalidated, or its loop has ended
  */
@@ -254,11 +251,10 @@ gboolean grun_channel_is_open (GRunChannel *channel);
  * @channel: a channel
  * @label: (nullable): a text in UTF-8; %NULL removes the label
  *
- * Sets a label for people who read grun_loop_to_string() or a trace. Any text is a label, even the empty text. The text
- * is copied. It is shown on one line, 120 characters of it at most. You can set the label at any time, also after the
- * channel is invalid. A channel without a label costs nothing.
+ * Sets a label, which grun_loop_to_string(), traces and stall reports show on one line, cut to 120 characters. The text
+ * is copied whole, and may be empty. An invalid channel can get a label, too.
  *
- * Threads: any. The corresponding GLib function is g_source_set_name().
+ * Threads: any. GLib: g_source_set_name().
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_channel_set_label (GRunChannel *channel,
@@ -268,13 +264,11 @@ void grun_channel_set_label (GRunChannel *channel,
  * grun_channel_copy_label:
  * @channel: a channel
  *
- * Returns a copy of the channel's label, because another thread may change the label meanwhile. The label stays
- * after the channel has ended.
+ * Returns a copy of the channel's label, which stays after the channel has ended.
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
+ * Threads: any. GLib: g_source_get_name(), which returns no copy.
  *
- * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the channel has no label. Free it with
- *   g_free().
+ * Returns: (transfer full) (nullable): the whole label, or %NULL if the channel has none; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_channel_copy_label (GRunChannel *channel);
@@ -297,10 +291,9 @@ gint64 grun_channel_get_capacity (GRunChannel *channel);
  * grun_channel_get_count:
  * @channel: a channel
  *
- * Returns how many messages wait in the channel. Messages that the loop has taken for delivery do not count. The number
- * may change at any time, because other threads may send messages.
+ * Returns how many messages wait in the channel. Other threads may change this number at any time.
  *
- * Threads: any. The corresponding GLib function is `g_async_queue_length`.
+ * Threads: any. GLib: `g_async_queue_length`.
  *
  * Returns: the number of messages that the loop has not taken yet
  */
@@ -311,13 +304,13 @@ gint64 grun_channel_get_count (GRunChannel *channel);
  * grun_loop_add_channel:
  * @loop: the loop that receives from the channel
  * @channel: a channel
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Adds a channel to another mode of its loop, or to every common mode. Adding a channel again, or adding an invalid
  * channel, does nothing. A channel that another loop receives from, or that has no receiver yet, is refused with a
  * g_critical().
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
+ * Threads: any. Core Foundation: `CFRunLoopAddSource`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_add_channel (GRunLoop *loop,
@@ -328,12 +321,12 @@ void grun_loop_add_channel (GRunLoop *loop,
  * grun_loop_remove_channel:
  * @loop: a loop
  * @channel: a channel
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Removes a channel from a mode, or from every common mode. Nothing more is delivered in that mode, not even the rest
  * of a delivery that is under way. The messages wait until the channel is added to a mode again.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+ * Threads: any. Core Foundation: `CFRunLoopRemoveSource`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_channel (GRunLoop *loop,
@@ -344,11 +337,11 @@ void grun_loop_remove_channel (GRunLoop *loop,
  * grun_loop_contains_channel:
  * @loop: a loop
  * @channel: a channel
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Returns whether a channel is in a mode of the loop. A channel leaves its modes when it ends.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ * Threads: any. Core Foundation: `CFRunLoopContainsSource`.
  *
  * Returns: whether the channel is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */

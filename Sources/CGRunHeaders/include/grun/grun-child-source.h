@@ -38,26 +38,23 @@ typedef void (*GRunChildSourceFunc) (GRunChildSource *source,
  * @pid: a child of this process that was not reaped yet; it may have ended already
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): a function that is called with @user_data when the source is freed, or cannot be made; not when
- *   it is invalidated
- * @error: the return location for an error of the domain %GRUN_ERROR, or %NULL
+ * @notify: (nullable): called with @user_data when the source is freed, or cannot be made; not when it is invalidated
+ * @error: a return location for a %GRUN_ERROR, or %NULL
  *
  * Makes a source that waits for the end of a child and reaps the child. Add it to any loop with
  * grun_loop_add_child_source().
  *
- * The source installs no handler of SIGCHLD, and touches no other child. A child has one owner: the code that reaps the
- * child first gets its status. GLib owns the children of GSubprocess and of g_child_watch_add(): do not make sources
- * for them. If other code has reaped such a child, GLib reports status 0, even if the child failed. Invalidating or
- * freeing the source neither ends nor reaps the child.
+ * The source installs no handler for SIGCHLD, and reaps no other child. Only the code that reaps a child first gets its
+ * status. So do not make a source for a child of GSubprocess or g_child_watch_add(). GLib would report status 0, even
+ * if the child failed. Invalidating or freeing the source neither ends nor reaps the child.
  *
  * The end of a child and the end of its output are two events, and either can come first. The child's last output may
  * still be in the pipe when @func is called. A child may close its output and go on. A process that the child has
- * started may keep the output open. So watch the pipe with a #GRunFdSource, read until read(2) returns 0, and keep the
- * wait status in @func. Go on in whichever of the two functions comes second. Set a timer in @func if other processes
- * can have the pipe. Examples/Sources/daemon-c does this.
+ * started may keep the output open. So watch the pipe with a #GRunFdSource, read until read(2) returns 0, and store the
+ * wait status in @func. Continue in the function that is called second. If other processes can have the pipe, set a
+ * timer in @func. Examples/Sources/daemon-c does this.
  *
- * Threads: any. There is no corresponding Core Foundation function; the corresponding GLib function is
- * g_child_watch_source_new().
+ * Threads: any. GLib: g_child_watch_source_new().
  *
  * Returns: (transfer full) (nullable): the source; %NULL with %GRUN_ERROR_NOT_A_CHILD, %GRUN_ERROR_STATUS_LOST,
  *   %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM or %GRUN_ERROR_NOT_SUPPORTED; the last one if the kernel has no
@@ -76,7 +73,7 @@ GRunChildSource *grun_child_source_new (gint pid,
  *
  * Takes a reference.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRetain`.
+ * Threads: any. Core Foundation: `CFRetain`.
  *
  * Returns: (transfer full): the same source
  */
@@ -87,11 +84,10 @@ GRunChildSource *grun_child_source_ref (GRunChildSource *source);
  * grun_child_source_unref:
  * @source: (transfer full): a child source
  *
- * Releases a reference. After the last one the pointer must not be used, and the `notify` function of
- * grun_child_source_new() is called, on this thread. A loop holds a reference to the source while the source is in one
- * of the loop's modes.
+ * Releases a reference. Do not use the pointer after your last release. When no reference is left, `notify` of
+ * grun_child_source_new() is called on this thread. A loop holds a reference to each source in its modes.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRelease`.
+ * Threads: any. Core Foundation: `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_child_source_unref (GRunChildSource *source);
@@ -100,9 +96,9 @@ void grun_child_source_unref (GRunChildSource *source);
  * grun_child_source_get_pid:
  * @source: a child source
  *
- * Returns the process id of the child that the source waits for. An invalid source keeps this number.
+ * Returns the process id of the child. An invalid source keeps it.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  *
  * Returns: the child's process id. After the child was reaped, another process may have this number.
  */
@@ -116,7 +112,7 @@ gint grun_child_source_get_pid (GRunChildSource *source);
  * Removes the source from every mode, permanently. The child is neither ended nor reaped. The `notify` function of
  * grun_child_source_new() is called when the source is freed, which may be later. A second call does nothing.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceInvalidate`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_child_source_invalidate (GRunChildSource *source);
@@ -125,9 +121,9 @@ void grun_child_source_invalidate (GRunChildSource *source);
  * grun_child_source_is_valid:
  * @source: a child source
  *
- * Returns whether the source is valid. When the source's function is called, the source is invalid already.
+ * Returns whether the source is valid. It is invalid already when its function is called.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceIsValid`.
  *
  * Returns: %FALSE once the source was invalidated, or its function was called; otherwise %TRUE
  */
@@ -139,11 +135,10 @@ gboolean grun_child_source_is_valid (GRunChildSource *source);
  * @source: a child source
  * @label: (nullable): a text in UTF-8; %NULL removes the label
  *
- * Sets a label for people who read grun_child_source_to_string() or a trace. Any text is a label, even the empty text.
- * The text is copied. It is shown on one line, 120 characters of it at most. You can set the label at any time, also
- * after the source became invalid. A source without a label costs nothing.
+ * Sets a label, which grun_child_source_to_string(), traces and stall reports show on one line, cut to 120 characters.
+ * The text is copied whole, and may be empty. An invalid source can get a label, too.
  *
- * Threads: any. The corresponding GLib function is g_source_set_name().
+ * Threads: any. GLib: g_source_set_name().
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_child_source_set_label (GRunChildSource *source,
@@ -153,13 +148,11 @@ void grun_child_source_set_label (GRunChildSource *source,
  * grun_child_source_copy_label:
  * @source: a child source
  *
- * Returns a copy of the source's label, because another thread may change the label meanwhile. An invalid source keeps
- * its label.
+ * Returns a copy of the source's label. An invalid source keeps its label.
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
+ * Threads: any. GLib: g_source_get_name(), which returns no copy.
  *
- * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the source has no label. Free it with
- *   g_free().
+ * Returns: (transfer full) (nullable): the whole label, or %NULL if the source has none; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_child_source_copy_label (GRunChildSource *source);
@@ -168,12 +161,11 @@ char *grun_child_source_copy_label (GRunChildSource *source);
  * grun_child_source_to_string:
  * @source: a child source
  *
- * Describes the source for people, for example in a log. An invalid source can be described, too.
+ * Describes the source and its state for people, for example in a log. An invalid source can be described, too.
  *
- * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
+ * Threads: any. Core Foundation: `CFCopyDescription`.
  *
- * Returns: (transfer full): a description of the source and its state, for people to read; its format may change. Free
- *   it with g_free().
+ * Returns: (transfer full): the description, whose format may change; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_child_source_to_string (GRunChildSource *source);
@@ -182,18 +174,17 @@ char *grun_child_source_to_string (GRunChildSource *source);
  * grun_loop_add_child_source:
  * @loop: a loop
  * @source: a child source
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
- * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
+ * @error: a return location for a %GRUN_ERROR, or %NULL
  *
  * Adds a child source to a mode, or to every common mode. The loop takes a reference. Adding a source again, or adding
  * an invalid source, does nothing. A source that is in another loop is refused with a g_critical().
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
+ * Threads: any. Core Foundation: `CFRunLoopAddSource`.
  *
  * Returns: %TRUE if the source is in the mode. %FALSE without an error if the call was refused, the source is invalid,
- *   or the loop has ended. %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the source.
- *   The usual error is %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the source has joined none of the
- *   modes.
+ *   or the loop has ended. %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the source,
+ *   usually %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the source has joined none of the modes.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_child_source (GRunLoop *loop,
@@ -205,12 +196,12 @@ gboolean grun_loop_add_child_source (GRunLoop *loop,
  * grun_loop_remove_child_source:
  * @loop: a loop
  * @source: a child source
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Removes a child source from a mode, or from every common mode. The child is neither ended nor reaped. If the source
  * is not in the mode, nothing happens.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+ * Threads: any. Core Foundation: `CFRunLoopRemoveSource`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_child_source (GRunLoop *loop,
@@ -221,11 +212,11 @@ void grun_loop_remove_child_source (GRunLoop *loop,
  * grun_loop_contains_child_source:
  * @loop: a loop
  * @source: a child source
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Returns whether a child source is in a mode of the loop. An invalid source is in no mode.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ * Threads: any. Core Foundation: `CFRunLoopContainsSource`.
  *
  * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */

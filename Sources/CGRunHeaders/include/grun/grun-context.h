@@ -23,12 +23,11 @@ G_BEGIN_DECLS
  * The main loop's home context is fixed when the loop is made. Another loop's home context is fixed when its thread
  * adds the first item or block, or first runs the loop.
  *
- * Threads: any. There is no corresponding Core Foundation function. The corresponding GLib functions are
- * g_main_context_default() and g_main_context_get_thread_default().
+ * Threads: any. GLib: g_main_context_default() and g_main_context_get_thread_default().
  *
  * Returns: (transfer none) (nullable): the context, which belongs to the loop; %NULL until it is fixed, while the loop
- *   is detached, and after the thread's end. On another thread, use it only while something keeps the loop's thread
- *   from ending. Otherwise call grun_loop_copy_contexts(), which takes references
+ *   is detached, and after the thread's end. On another thread, use the context only while the loop's thread cannot
+ *   end. Otherwise call grun_loop_copy_contexts(), which takes references
  */
 GRUN_AVAILABLE_IN_1_0
 GMainContext *grun_loop_get_home_context (GRunLoop *loop);
@@ -37,7 +36,7 @@ GMainContext *grun_loop_get_home_context (GRunLoop *loop);
  * grun_loop_add_context:
  * @loop: a loop
  * @context: a context
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Adds a context to a mode, or to all common modes, so that the loop serves the context there. The loop takes a
  * reference. The context keeps the mode from being finished. Adding a context again does nothing.
@@ -45,10 +44,10 @@ GMainContext *grun_loop_get_home_context (GRunLoop *loop);
  * Adding the loop's home context does not change what a mode serves. The home context does not keep a mode from being
  * finished.
  *
- * A context that another thread owns is left out, and the next pass tries it again. A loop that sleeps does not notice
- * that the other thread has released the context: call grun_loop_wake_up() then.
+ * The loop leaves out a context that another thread owns, and tries again in the next pass. A sleeping loop does not
+ * notice that the other thread releases the context: call grun_loop_wake_up() then.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_add_context (GRunLoop *loop,
@@ -59,12 +58,12 @@ void grun_loop_add_context (GRunLoop *loop,
  * grun_loop_remove_context:
  * @loop: a loop
  * @context: a context
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Removes a context from a mode, or from all common modes. A pass that is dispatching the context finishes the
  * dispatch. A context that was not added is ignored.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_context (GRunLoop *loop,
@@ -75,15 +74,15 @@ void grun_loop_remove_context (GRunLoop *loop,
  * grun_loop_contains_context:
  * @loop: a loop
  * @context: a context
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
- * Returns whether a context was added to a mode with grun_loop_add_context(). The context that the loop has made for a
- * private mode does not count.
+ * Returns whether a context was added to a mode with grun_loop_add_context(). The home context and the context that the
+ * loop has made for a private mode do not count.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  *
- * Returns: whether the context was added to the mode; the home context is not added, so it does not count; for
- *   %GRUN_MODE_COMMON, whether the context was added to %GRUN_MODE_COMMON itself
+ * Returns: whether the context was added to the mode; for %GRUN_MODE_COMMON, whether the context was added to
+ *   %GRUN_MODE_COMMON itself
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_contains_context (GRunLoop *loop,
@@ -96,10 +95,10 @@ gboolean grun_loop_contains_context (GRunLoop *loop,
  * @mode: the mode
  *
  * Lists the contexts that a mode serves. A common mode serves the home context, and a private mode its own context once
- * it has run. The contexts that were added follow. For %GRUN_MODE_COMMON, the result is the contexts that were added to
- * %GRUN_MODE_COMMON itself. For any other mode that grun_loop_copy_all_modes() does not return, the array is empty.
+ * it has run. The contexts that were added follow. For %GRUN_MODE_COMMON, the array has the contexts that were added to
+ * %GRUN_MODE_COMMON itself. For a mode that the loop does not know, the array is empty: see grun_loop_copy_all_modes().
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  *
  * Returns: (transfer container) (element-type GLib.MainContext): an array that holds references to the contexts; free
  *   it with g_ptr_array_unref()

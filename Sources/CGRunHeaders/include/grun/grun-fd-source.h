@@ -36,7 +36,7 @@ typedef gboolean (*GRunFdSourceFunc) (GRunFdSource *source,
  *   for
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): a function that is called with @user_data when the source is freed, not when it is invalidated
+ * @notify: (nullable): called with @user_data when the source is freed, not when it is invalidated
  *
  * Makes a source that is performed when its descriptor is readable, writable, and so on. The source never closes the
  * descriptor. If @fd is negative, that is a g_critical().
@@ -44,20 +44,19 @@ typedef gboolean (*GRunFdSourceFunc) (GRunFdSource *source,
  * The source is level-triggered: it is performed again in every pass in which the condition still holds. The loop does
  * not read from the descriptor.
  *
- * Remove or invalidate the source before you close the descriptor, or before dup2(2) gives the number another file. Add
- * the source again afterwards. Otherwise the loop goes on watching the old file. The loop usually notices the new file
- * when an event of the old file comes. It always notices the new file when a source of this descriptor number is added
- * to the same mode, changed or removed. Then it logs a warning, drops the event, and watches the new file. If no copy
- * of the old file is open, no such event comes. If the new file cannot be polled, as a regular file or /dev/null, @func
- * is not called for the new file.
+ * Remove or invalidate the source before you close the descriptor, or before dup2(2) gives the number another file. You
+ * can add a removed source again afterwards. Otherwise the loop keeps watching the old file. The loop usually notices
+ * the new file when an event of the old file comes. It always notices the new file when a source with this number is
+ * added to the same mode, changed or removed. Then it logs a warning, drops the event, and watches the new file. If no
+ * copy of the old file is open, no event of the old file comes. If the new file cannot be polled, for example a regular
+ * file or /dev/null, @func is not called for it.
  *
- * Several sources may watch one descriptor for different conditions. If two sources wait for the same condition, the
- * source that was added later gets it. If a function drains the descriptor of another source, that source may still get
- * one spurious call, so use descriptors that do not block. A source is in one loop at a time, and in any number of the
- * loop's modes.
+ * Several sources may watch one descriptor for different conditions. If two sources wait for the same condition, only
+ * the source that was added later is performed. If a function drains the descriptor of another source, that source may
+ * still get one spurious call. So use non-blocking descriptors. A source is in one loop at a time, and in any number of
+ * the loop's modes.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`, GLib's is
- * g_unix_fd_source_new().
+ * Threads: any. Core Foundation: `CFRunLoopSourceCreate`. GLib: g_unix_fd_source_new().
  *
  * Returns: (transfer full): the source
  */
@@ -74,7 +73,7 @@ GRunFdSource *grun_fd_source_new (gint fd,
  *
  * Takes a reference.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRetain`.
+ * Threads: any. Core Foundation: `CFRetain`.
  *
  * Returns: (transfer full): the same source
  */
@@ -85,11 +84,10 @@ GRunFdSource *grun_fd_source_ref (GRunFdSource *source);
  * grun_fd_source_unref:
  * @source: (transfer full): a descriptor source
  *
- * Releases a reference. After the last one the pointer must not be used, and the `notify` function of
- * grun_fd_source_new() is called, on this thread. A loop holds a reference to the source while the source is in one of
- * the loop's modes.
+ * Releases a reference. Do not use the pointer after your last release. When no reference is left, `notify` of
+ * grun_fd_source_new() is called on this thread. A loop holds a reference to each source in its modes.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRelease`.
+ * Threads: any. Core Foundation: `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_fd_source_unref (GRunFdSource *source);
@@ -101,7 +99,7 @@ void grun_fd_source_unref (GRunFdSource *source);
  * Returns the descriptor that was passed to grun_fd_source_new(). An invalid source keeps this number, which may belong
  * to another file by then.
  *
- * Threads: any. The corresponding Core Foundation function is `CFFileDescriptorGetNativeDescriptor`.
+ * Threads: any. Core Foundation: `CFFileDescriptorGetNativeDescriptor`.
  *
  * Returns: the descriptor that the source watches
  */
@@ -116,7 +114,7 @@ gint grun_fd_source_get_fd (GRunFdSource *source);
  * are always reported, but the result contains them only if they were set. Bits that no source can wait for, such as
  * %G_IO_NVAL, are left out.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  *
  * Returns: the conditions that the source waits for
  */
@@ -128,18 +126,17 @@ GIOCondition grun_fd_source_get_condition (GRunFdSource *source);
  * @source: a descriptor source
  * @condition: the conditions to wait for from now on, as in grun_fd_source_new()
  *
- * Changes the conditions that the source waits for. For example, a socket waits for %G_IO_OUT only while it has
- * something to write.
+ * Changes the conditions that the source waits for. For example, wait for %G_IO_OUT only while you have data to write.
  *
- * A condition that you remove is not reported any more, even if it was found already. If you remove it on another
- * thread than the loop's, a call that has begun may still report it. A condition that you add is reported if it holds
- * now, and a sleeping loop notices it. With 0, only %G_IO_HUP and %G_IO_ERR are reported. A descriptor that has hung up
- * is reported in every pass until the source is removed.
+ * A condition that you remove is not reported any more, even if it was found already. If another thread than the loop's
+ * removes it, a call that has begun may still report it. A condition that you add is reported if it holds now, and a
+ * sleeping loop notices it. With 0, only %G_IO_HUP and %G_IO_ERR are reported. A descriptor that has hung up is
+ * reported in every pass until the source is removed.
  *
  * A change costs one system call for each mode that the source is in, and none if the conditions stay the same.
  *
- * Threads: any. The corresponding Core Foundation functions are `CFFileDescriptorEnableCallBacks` and
- * `CFFileDescriptorDisableCallBacks`, GLib's is g_source_modify_unix_fd().
+ * Threads: any. Core Foundation: `CFFileDescriptorEnableCallBacks` and `CFFileDescriptorDisableCallBacks`. GLib:
+ * g_source_modify_unix_fd().
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_fd_source_set_condition (GRunFdSource *source,
@@ -153,7 +150,7 @@ void grun_fd_source_set_condition (GRunFdSource *source,
  * already. The `notify` function of grun_fd_source_new() is called when the source is freed, which may be later. A
  * second call does nothing.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceInvalidate`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_fd_source_invalidate (GRunFdSource *source);
@@ -165,7 +162,7 @@ void grun_fd_source_invalidate (GRunFdSource *source);
  * Returns whether the source is valid. A source becomes invalid in grun_fd_source_invalidate(), and if its function
  * returns %G_SOURCE_REMOVE.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceIsValid`.
  *
  * Returns: %FALSE once the source was invalidated, otherwise %TRUE
  */
@@ -177,11 +174,10 @@ gboolean grun_fd_source_is_valid (GRunFdSource *source);
  * @source: a descriptor source
  * @label: (nullable): a text in UTF-8; %NULL removes the label
  *
- * Sets a label for people who read grun_fd_source_to_string() or a trace. Any text is a label, even the empty text. The
- * text is copied. It is shown on one line, 120 characters of it at most. You can set the label at any time, also after
- * the source became invalid. A source without a label costs nothing.
+ * Sets a label, which grun_fd_source_to_string(), traces and stall reports show on one line, cut to 120 characters. The
+ * text is copied whole, and may be empty. An invalid source can get a label, too.
  *
- * Threads: any. The corresponding GLib function is g_source_set_name().
+ * Threads: any. GLib: g_source_set_name().
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_fd_source_set_label (GRunFdSource *source,
@@ -191,13 +187,11 @@ void grun_fd_source_set_label (GRunFdSource *source,
  * grun_fd_source_copy_label:
  * @source: a descriptor source
  *
- * Returns a copy of the source's label, because another thread may change the label meanwhile. An invalid source keeps
- * its label.
+ * Returns a copy of the source's label. An invalid source keeps its label.
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
+ * Threads: any. GLib: g_source_get_name(), which returns no copy.
  *
- * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the source has no label. Free it with
- *   g_free().
+ * Returns: (transfer full) (nullable): the whole label, or %NULL if the source has none; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_fd_source_copy_label (GRunFdSource *source);
@@ -206,12 +200,11 @@ char *grun_fd_source_copy_label (GRunFdSource *source);
  * grun_fd_source_to_string:
  * @source: a descriptor source
  *
- * Describes the source for people, for example in a log. An invalid source can be described, too.
+ * Describes the source and its state for people, for example in a log. An invalid source can be described, too.
  *
- * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
+ * Threads: any. Core Foundation: `CFCopyDescription`.
  *
- * Returns: (transfer full): a description of the source and its state, for people to read; its format may change. Free
- *   it with g_free().
+ * Returns: (transfer full): the description, whose format may change; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_fd_source_to_string (GRunFdSource *source);
@@ -220,14 +213,14 @@ char *grun_fd_source_to_string (GRunFdSource *source);
  * grun_loop_add_fd_source:
  * @loop: a loop
  * @source: a descriptor source
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
- * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
+ * @error: a return location for a %GRUN_ERROR, or %NULL
  *
  * Adds a descriptor source to a mode, or to every common mode. The loop takes a reference, and watches the descriptor
  * immediately. Adding a source again, or adding an invalid source, does nothing. A source that is in another loop is
  * refused with a g_critical().
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
+ * Threads: any. Core Foundation: `CFRunLoopAddSource`.
  *
  * Returns: %TRUE if the source is in the mode. %FALSE without an error if the call was refused, the source is invalid,
  *   or the loop has ended. %FALSE with %GRUN_ERROR_BAD_DESCRIPTOR, %GRUN_ERROR_NOT_POLLABLE, %GRUN_ERROR_LIMIT_REACHED,
@@ -244,12 +237,12 @@ gboolean grun_loop_add_fd_source (GRunLoop *loop,
  * grun_loop_remove_fd_source:
  * @loop: a loop
  * @source: a descriptor source
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Removes a descriptor source from a mode, or from every common mode. The loop no longer performs it in that mode, not
  * even for an event that was found already. If the source is not in the mode, nothing happens.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+ * Threads: any. Core Foundation: `CFRunLoopRemoveSource`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_fd_source (GRunLoop *loop,
@@ -260,11 +253,11 @@ void grun_loop_remove_fd_source (GRunLoop *loop,
  * grun_loop_contains_fd_source:
  * @loop: a loop
  * @source: a descriptor source
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Returns whether a descriptor source is in a mode of the loop. An invalid source is in no mode.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ * Threads: any. Core Foundation: `CFRunLoopContainsSource`.
  *
  * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */

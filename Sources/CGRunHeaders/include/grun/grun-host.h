@@ -17,12 +17,12 @@ G_BEGIN_DECLS
  * grun_loop_copy_ambient_mode:
  * @loop: a loop
  *
- * Returns the ambient mode, which a host uses. Runs without a host do not use this mode.
+ * Returns the ambient mode, in which a host serves the loop. Runs have their own mode.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  *
- * Returns: (transfer full): the mode in which a host serves the loop: the mode that was pushed last, or
- *   %GRUN_MODE_DEFAULT at first; free it with g_free()
+ * Returns: (transfer full): the mode that was pushed last, or %GRUN_MODE_DEFAULT if none is pushed; free it with
+ *   g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_loop_copy_ambient_mode (GRunLoop *loop);
@@ -31,18 +31,16 @@ char *grun_loop_copy_ambient_mode (GRunLoop *loop);
  * grun_loop_push_ambient_mode:
  * @loop: the current thread's loop
  * @mode: the mode, not %GRUN_MODE_COMMON
- * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ * @error: a return location for a %GRUN_ERROR, or %NULL
  *
- * Makes the host that drives this loop serve it in another mode, from the next pass on.
+ * Sets the ambient mode, in which a host serves the loop, from the next pass on.
  *
  * For example, a drag pushes %GRUN_MODE_TRACKING. Items of the default mode wait meanwhile. The mode becomes one of the
  * common modes, so common items, the main dispatch queue and GTK itself go on.
  *
- * The pushed mode has no effect on runs without a host, neither on those under way nor on later ones: a run has its own
- * mode.
+ * The ambient mode does not affect runs, because a run has its own mode.
  *
- * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is pushed. There is no
- * corresponding Core Foundation function.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is pushed.
  *
  * Returns: a number for grun_loop_pop_ambient_mode(), greater than 0; 0 with an error of grun_loop_add_common_mode(); 0
  *   without an error if the call was refused or the loop has ended
@@ -57,11 +55,10 @@ guint grun_loop_push_ambient_mode (GRunLoop *loop,
  * @loop: the current thread's loop
  * @id: the number that grun_loop_push_ambient_mode() returned
  *
- * Pops a pushed mode. Modes can be popped in any order. The ambient mode is then the last of the modes that are still
- * pushed, or the default mode if there is none.
+ * Pops a pushed mode. Modes can be popped in any order. The ambient mode is then the last mode that is still pushed, or
+ * the default mode.
  *
- * Threads: the loop's own. A call from another thread, and a second call, is a g_critical() and does nothing. There is
- * no corresponding Core Foundation function.
+ * Threads: the loop's own. A call from another thread, and a second call, is a g_critical() and does nothing.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_pop_ambient_mode (GRunLoop *loop,
@@ -81,7 +78,7 @@ void grun_loop_pop_ambient_mode (GRunLoop *loop,
  * performs be called, and join its threads.
  *
  * Threads: the loop's own. A call from another thread, or inside a callback of the loop, is a g_critical() and does
- * nothing. There is no corresponding Core Foundation function.
+ * nothing.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_detach (GRunLoop *loop);
@@ -92,8 +89,7 @@ void grun_loop_detach (GRunLoop *loop);
  *
  * Puts a loop that was detached back into its home context. A loop that is not detached ignores the call.
  *
- * Threads: the loop's own; a call from another thread is a g_critical() and does nothing. There is no corresponding
- * Core Foundation function.
+ * Threads: the loop's own; a call from another thread is a g_critical() and does nothing.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_attach (GRunLoop *loop);

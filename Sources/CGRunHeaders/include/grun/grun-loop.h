@@ -18,7 +18,7 @@ G_BEGIN_DECLS
  * @GRUN_RESULT_TIMED_OUT: the time limit has passed
  * @GRUN_RESULT_HANDLED_SOURCE: a source was handled, and the caller has asked to return after that
  *
- * The reason why a run returned. The corresponding Core Foundation type is `CFRunLoopRunResult`, with the same values.
+ * The reason why a run returned. Core Foundation: `CFRunLoopRunResult`, with the same values.
  */
 typedef enum
 {
@@ -41,9 +41,9 @@ GType grun_loop_get_type (void) G_GNUC_CONST;
 /**
  * grun_loop_get_current:
  *
- * Gets the loop of the calling thread. It is created if the thread has none yet.
+ * Gets the loop of the calling thread, and creates it if there is none yet.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopGetCurrent`.
+ * Threads: any. Core Foundation: `CFRunLoopGetCurrent`.
  *
  * Returns: (transfer none): the loop, which belongs to its thread: take a reference to keep it longer
  */
@@ -55,10 +55,10 @@ GRunLoop *grun_loop_get_current (void);
  *
  * Gets the loop of the process's main thread.
  *
- * If the program's main loop is GLib's, one call of this function, on any thread, is all the set-up. From then on,
- * every iteration of the default #GMainContext serves the main run loop and the main dispatch queue.
+ * In a program of GLib, call this function once, on any thread. From then on, every iteration of the default
+ * #GMainContext serves the main run loop and the main dispatch queue.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`.
+ * Threads: any. Core Foundation: `CFRunLoopGetMain`.
  *
  * Returns: (transfer none): the loop
  */
@@ -71,7 +71,7 @@ GRunLoop *grun_loop_get_main (void);
  *
  * Takes a reference.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRetain`.
+ * Threads: any. Core Foundation: `CFRetain`.
  *
  * Returns: (transfer full): the same loop
  */
@@ -82,9 +82,9 @@ GRunLoop *grun_loop_ref (GRunLoop *loop);
  * grun_loop_unref:
  * @loop: (transfer full): a loop
  *
- * Releases a reference. Do not use the pointer after you have released your last reference.
+ * Releases a reference. Do not use the pointer after your last release.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRelease`.
+ * Threads: any. Core Foundation: `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_unref (GRunLoop *loop);
@@ -93,12 +93,11 @@ void grun_loop_unref (GRunLoop *loop);
  * grun_loop_to_string:
  * @loop: a loop
  *
- * Describes the loop for people, for example to find out why a run does not end. The format of the text may change.
+ * Describes the loop, its modes and all their items for people, for example to find out why a run does not end.
  *
- * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
+ * Threads: any. Core Foundation: `CFCopyDescription`.
  *
- * Returns: (transfer full): a text for people that describes the loop, its modes and all their items; free it with
- *   g_free()
+ * Returns: (transfer full): the description, whose format may change; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_loop_to_string (GRunLoop *loop);
@@ -111,8 +110,8 @@ char *grun_loop_to_string (GRunLoop *loop);
  *
  * Runs the loop in the default mode until it is stopped or has nothing to wait for.
  *
- * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding Core
- * Foundation function is `CFRunLoopRun`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. Core Foundation:
+ * `CFRunLoopRun`.
  *
  * Returns: %GRUN_RESULT_STOPPED or %GRUN_RESULT_FINISHED
  */
@@ -130,8 +129,8 @@ GRunResult grun_loop_run (GRunLoop *loop);
  *
  * Runs the loop in a mode until the time limit has passed, the run is stopped, or the mode has nothing to wait for.
  *
- * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding Core
- * Foundation function is `CFRunLoopRunInMode`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. Core Foundation:
+ * `CFRunLoopRunInMode`.
  *
  * Returns: the reason why the run returned
  */
@@ -150,8 +149,8 @@ GRunResult grun_loop_run_in_mode (GRunLoop *loop,
  *
  * Runs the loop as grun_loop_run_in_mode() does, with a time limit in whole microseconds.
  *
- * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding Core
- * Foundation function is `CFRunLoopRunInMode`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. Core Foundation:
+ * `CFRunLoopRunInMode`.
  *
  * Returns: the reason why the run returned
  */
@@ -167,8 +166,8 @@ GRunResult grun_loop_run_in_mode_usec (GRunLoop *loop,
  *
  * Runs the loop in the default mode for as long as there is something to wait for. grun_loop_stop() does not end it.
  *
- * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding
- * Foundation method is `-[NSRunLoop run]`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. Foundation: `-[NSRunLoop
+ * run]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_run_until_finished (GRunLoop *loop);
@@ -182,8 +181,8 @@ void grun_loop_run_until_finished (GRunLoop *loop);
  * Runs the loop in the default mode until a point in time, or until there is nothing to wait for. grun_loop_stop() does
  * not end it.
  *
- * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding
- * Foundation method is `-[NSRunLoop runUntilDate:]`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. Foundation: `-[NSRunLoop
+ * runUntilDate:]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_run_until_date (GRunLoop *loop,
@@ -198,8 +197,8 @@ void grun_loop_run_until_date (GRunLoop *loop,
  *
  * Runs the loop in a mode until a source was handled, until a point in time, or until it is stopped.
  *
- * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding
- * Foundation method is `-[NSRunLoop runMode:beforeDate:]`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. Foundation: `-[NSRunLoop
+ * runMode:beforeDate:]`.
  *
  * Returns: whether the mode was run; %FALSE if there was nothing to wait for
  */
@@ -216,8 +215,8 @@ gboolean grun_loop_run_mode_before_date (GRunLoop *loop,
  *
  * Runs the loop in a mode as grun_loop_run_mode_before_date() does, without a result.
  *
- * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding
- * Foundation method is `-[NSRunLoop acceptInputForMode:beforeDate:]`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. Foundation: `-[NSRunLoop
+ * acceptInputForMode:beforeDate:]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_accept_input (GRunLoop *loop,
@@ -231,8 +230,8 @@ void grun_loop_accept_input (GRunLoop *loop,
  *
  * Makes one pass without sleeping, and returns the date until which a run of the mode could sleep afterwards.
  *
- * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. The corresponding
- * Foundation method is `-[NSRunLoop limitDateForMode:]`.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. Foundation: `-[NSRunLoop
+ * limitDateForMode:]`.
  *
  * Returns: the date of the mode's next timer or delayed perform, in microseconds as g_get_monotonic_time() counts them;
  *   %G_MAXINT64 if the mode has none; -1 if there is nothing to wait for
@@ -249,9 +248,9 @@ gint64 grun_loop_poll_limit_date (GRunLoop *loop,
  *
  * Stops the innermost run: it returns %GRUN_RESULT_STOPPED at the end of its pass. Wakes the loop if it sleeps.
  *
- * A loop that does not run ignores the call. So does a loop that only a host serves, because there is no run to stop.
+ * If the loop does not run, or only a host serves it, there is no run to stop, and the call does nothing.
  *
- * Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopStop`.
+ * Threads: any; not from a signal handler. Core Foundation: `CFRunLoopStop`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_stop (GRunLoop *loop);
@@ -260,10 +259,10 @@ void grun_loop_stop (GRunLoop *loop);
  * grun_loop_wake_up:
  * @loop: a loop
  *
- * Wakes the loop if it sleeps. It then makes another pass, and handles whatever was signalled, enqueued or removed
- * meanwhile. Several calls have the effect of one.
+ * Wakes the loop if it sleeps. The loop then makes another pass, and handles all that was signalled, enqueued or
+ * removed meanwhile. Several calls have the effect of one.
  *
- * Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
+ * Threads: any; not from a signal handler. Core Foundation: `CFRunLoopWakeUp`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_wake_up (GRunLoop *loop);
@@ -272,9 +271,9 @@ void grun_loop_wake_up (GRunLoop *loop);
  * grun_loop_is_waiting:
  * @loop: a loop
  *
- * Returns whether the loop sleeps. On another thread, the state may have changed when the caller reads the result.
+ * Returns whether the loop sleeps. The state may change at any time.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopIsWaiting`.
+ * Threads: any. Core Foundation: `CFRunLoopIsWaiting`.
  *
  * Returns: whether the loop waits in the kernel now, by itself or in a host; always %FALSE on the loop's own thread
  */
@@ -287,10 +286,9 @@ gboolean grun_loop_is_waiting (GRunLoop *loop);
  * grun_loop_get_time_slice:
  * @loop: a loop
  *
- * Returns how long the loop serves its own items in a row before other ready work has its turn. If a negative time was
- * set, the result is 0.
+ * Returns the loop's time slice. If a negative time was set, the result is 0.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  *
  * Returns: the time slice in seconds: see grun_loop_set_time_slice()
  */
@@ -302,14 +300,14 @@ gdouble grun_loop_get_time_slice (GRunLoop *loop);
  * @loop: a loop
  * @seconds: the time slice, in seconds; zero or negative means one item
  *
- * Sets how long the loop serves its own items in a row before other work that is ready has its turn.
+ * Sets how long the loop serves its own items in a row before other ready work has its turn.
  *
- * Each kind of the loop's own work that has waited has one turn. Where a host drives, GTK's drawing and other sources
- * of GLib have their turn for up to three dispatches, or fewer once these have taken as long as the slice.
+ * After the slice, each kind of the loop's own work that has waited gets one turn. If a host drives, GTK's drawing and
+ * other GLib sources then get up to three dispatches, or fewer if these take as long as the slice.
  *
- * The first value is 0.004 seconds, with which GTK draws every frame. More than 0.008 seconds costs frames.
+ * The slice is 0.004 seconds at first, with which GTK draws every frame. More than 0.008 seconds costs frames.
  *
- * Threads: any; a change takes effect at the next step of a pass. There is no corresponding Core Foundation function.
+ * Threads: any; a change takes effect at the next step of a pass.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_set_time_slice (GRunLoop *loop,
@@ -322,11 +320,11 @@ void grun_loop_set_time_slice (GRunLoop *loop,
  * @loop: a loop
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): the function to call with @user_data after @func, or when @func was removed or refused
- * @error: where to put the error %GRUN_ERROR_LOOP_ENDED, or %NULL
+ * @notify: (nullable): called with @user_data after @func, or when @func was removed or refused
+ * @error: a return location for %GRUN_ERROR_LOOP_ENDED, or %NULL
  *
  * Adds a function that is called once, on the loop's thread, when that thread ends. Use it for operations outside the
- * loop's own items, such as an operation of GIO's that can no longer complete.
+ * loop's items, such as a GIO operation that can no longer complete.
  *
  * The function that was added last is called first, as with atexit(). At that time the loop is still complete: its
  * items are there, and it can be run. More functions can be added, and are called next.
@@ -335,7 +333,7 @@ void grun_loop_set_time_slice (GRunLoop *loop,
  * grun_with_virtual_time() they are called at the end of that function. They are not called when the process exits, nor
  * in a child after fork().
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  *
  * Returns: a number for grun_loop_remove_end_func(); 0 if the loop's thread has ended, or has called its last function:
  *   then @notify was called, and @func is never called
@@ -352,12 +350,12 @@ guint64 grun_loop_add_end_func (GRunLoop *loop,
  * @loop: a loop
  * @id: the number that grun_loop_add_end_func() returned
  *
- * Removes an end function, and calls the notify function of its data.
+ * Removes an end function, and calls its `notify`.
  *
- * Suppose that an operation's completion calls this function, and goes on only if this function returns %TRUE. Then the
- * operation ends exactly once: by its completion or by the end function, whichever comes first.
+ * Call this function when an operation completes, and continue only if it returns %TRUE. Then the operation ends
+ * exactly once: by its completion or by the end function.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  *
  * Returns: %TRUE if the function was not called and never will be; %FALSE if it was removed before, or if the ending
  *   thread has taken it: then it was called, is being called or is about to be called
@@ -376,8 +374,7 @@ gboolean grun_loop_remove_end_func (GRunLoop *loop,
  * Records what the loop does from now on: every stage of every pass, and every callback. A new trace replaces an
  * earlier one.
  *
- * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is recorded. There is no
- * corresponding Core Foundation function.
+ * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is recorded.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_start_tracing (GRunLoop *loop,
@@ -389,8 +386,7 @@ void grun_loop_start_tracing (GRunLoop *loop,
  *
  * Ends the trace that grun_loop_start_tracing() began, and returns its events.
  *
- * Threads: the loop's own; a call from another thread is a g_critical(). There is no
- * corresponding Core Foundation function.
+ * Threads: the loop's own; a call from another thread is a g_critical().
  *
  * Returns: (transfer full) (array zero-terminated=1): the events, one line each, indented by the depth of nesting; free
  *   them with g_strfreev()

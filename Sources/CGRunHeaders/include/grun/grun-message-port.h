@@ -18,7 +18,7 @@ GType grun_message_port_get_type (void) G_GNUC_CONST;
 /**
  * GRunMessagePortFunc:
  * @port: the port to which the message was sent
- * @message: the message; take a reference to keep it, or to reply later
+ * @message: the message; to keep it or to reply later, take a reference
  * @user_data: (closure): the data that was given with the function
  *
  * Called on the loop's thread with each message. If the sender wants a reply, call grun_message_reply(): in this
@@ -35,10 +35,10 @@ typedef void (*GRunMessagePortFunc) (GRunMessagePort *port,
  * @message: the message; take a reference to keep it
  * @user_data: (closure): the data that was given with the function
  *
- * Called on the loop's thread with each message. The function's return value is the reply. The function need not call
- * grun_message_wants_reply(): if the sender wants no reply, the returned data is released.
+ * Called on the loop's thread with each message. It returns the reply. It need not call grun_message_wants_reply(): if
+ * the sender wants no reply, the returned data is released.
  *
- * The corresponding Core Foundation type is `CFMessagePortCallBack`.
+ * Core Foundation: `CFMessagePortCallBack`.
  *
  * Returns: (transfer full) (nullable): the reply; %NULL is a reply without data
  */
@@ -52,19 +52,19 @@ typedef GBytes *(*GRunMessageReplyingFunc) (GRunMessagePort *port,
  *   grun_message_port_set_name() can name later
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call with each message
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): a function that is called with @user_data when the port is invalidated or freed, or cannot be
- *   made; it is never called while @func runs
- * @error: the return location for an error of the domain %GRUN_ERROR, or %NULL
+ * @notify: (nullable): called with @user_data when the port is invalidated or freed, or cannot be made; it is never
+ *   called while @func runs
+ * @error: a return location for a %GRUN_ERROR, or %NULL
  *
- * Makes a port that receives messages under a name. @func replies by calling grun_message_reply().
+ * Makes a port that receives messages. @func replies by calling grun_message_reply().
  *
  * Other processes find the port by its name immediately. Messages wait in the kernel until the port is in a loop and
  * the loop runs in a mode of the port: see grun_loop_add_message_port(). The port calls @func with one message in a
  * pass. Messages of one sender arrive in the order in which they were sent. A pass may also handle only a new or ended
  * connection, without a message.
  *
- * A name belongs to one port of the user at a time. The name is free again when the port is invalidated, when its last
- * reference is released, and when the process ends, however it ends. The names are in `$XDG_RUNTIME_DIR`, which must
+ * A name belongs to one port of the user at a time. It is free again when the port is invalidated, when the port's last
+ * reference is released, and when the process ends, even by a crash. The names are in `$XDG_RUNTIME_DIR`, which must
  * belong to this user and have the mode 0700. A forked child has neither the name nor the connections.
  *
  * A child of posix_spawn() or vfork() has copies of the name's lock and of the connections until it calls exec(). If
@@ -74,8 +74,8 @@ typedef GBytes *(*GRunMessageReplyingFunc) (GRunMessagePort *port,
  * A port is in one loop at a time, and in any number of the loop's modes. It serves up to 4,096 senders, and closes the
  * connections of further senders.
  *
- * Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`. If a port of this process has
- * the name, that function returns the existing port, and this one fails with %GRUN_ERROR_NAME_TAKEN.
+ * Threads: any. Core Foundation: `CFMessagePortCreateLocal`, which returns the existing port if a port of this process
+ * has the name. grun_message_port_new() fails with %GRUN_ERROR_NAME_TAKEN instead.
  *
  * Returns: (transfer full) (nullable): the port; %NULL with %GRUN_ERROR_INVALID_NAME, %GRUN_ERROR_NAME_TAKEN,
  *   %GRUN_ERROR_NO_RUNTIME_DIRECTORY, %GRUN_ERROR_UNSAFE_DIRECTORY, %GRUN_ERROR_UNKNOWN_USERS,
@@ -95,13 +95,13 @@ GRunMessagePort *grun_message_port_new (const char *name,
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call with each message, which returns
  *   the reply
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): a function that is called with @user_data, as in grun_message_port_new()
- * @error: the return location for an error of the domain %GRUN_ERROR, or %NULL
+ * @notify: (nullable): called with @user_data, as in grun_message_port_new()
+ * @error: a return location for a %GRUN_ERROR, or %NULL
  *
- * Makes a port whose function returns the reply to each message. Otherwise the port works as one of
+ * Makes a port whose function returns the reply to each message. Otherwise it is like a port of
  * grun_message_port_new().
  *
- * Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
+ * Threads: any. Core Foundation: `CFMessagePortCreateLocal`.
  *
  * Returns: (transfer full) (nullable): the port; %NULL with the errors of grun_message_port_new()
  */
@@ -118,7 +118,7 @@ GRunMessagePort *grun_message_port_new_replying (const char *name,
  *
  * Takes a reference.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRetain`.
+ * Threads: any. Core Foundation: `CFRetain`.
  *
  * Returns: (transfer full): the same port
  */
@@ -129,10 +129,10 @@ GRunMessagePort *grun_message_port_ref (GRunMessagePort *port);
  * grun_message_port_unref:
  * @port: (transfer full): a message port
  *
- * Releases a reference. After the last one the pointer must not be used: the port becomes invalid and is freed, on this
- * thread. A loop holds a reference to the port while the port is in one of the loop's modes.
+ * Releases a reference. Do not use the pointer after your last release. When no reference is left, the port becomes
+ * invalid and is freed, on this thread. A loop holds a reference to each port in its modes.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRelease`.
+ * Threads: any. Core Foundation: `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_message_port_unref (GRunMessagePort *port);
@@ -141,10 +141,9 @@ void grun_message_port_unref (GRunMessagePort *port);
  * grun_message_port_copy_name:
  * @port: a message port
  *
- * Returns a copy of the port's name, because another thread may change the name meanwhile. The name was set by
- * grun_message_port_new() or grun_message_port_set_name().
+ * Returns a copy of the name that grun_message_port_new() or grun_message_port_set_name() has set.
  *
- * Threads: any. The corresponding Core Foundation function is `CFMessagePortGetName`.
+ * Threads: any. Core Foundation: `CFMessagePortGetName`.
  *
  * Returns: (transfer full) (nullable): the name by which other processes find the port; %NULL if the port has no name,
  *   or is invalid. Free it with g_free().
@@ -156,12 +155,12 @@ char *grun_message_port_copy_name (GRunMessagePort *port);
  * grun_message_port_set_name:
  * @port: a message port
  * @name: the new name, 1 to 128 bytes
- * @error: the return location for an error of the domain %GRUN_ERROR, or %NULL
+ * @error: a return location for a %GRUN_ERROR, or %NULL
  *
  * Gives the port another name, or its first name. Processes that found the port by its former name stay connected. It
  * is not an error to set the current name again.
  *
- * Threads: any. The corresponding Core Foundation function is `CFMessagePortSetName`.
+ * Threads: any. Core Foundation: `CFMessagePortSetName`.
  *
  * Returns: %FALSE with an error of grun_message_port_new(), or with %GRUN_ERROR_INVALID_PORT; after an error the port
  *   keeps its former name
@@ -186,15 +185,15 @@ typedef void (*GRunMessagePortInvalidationFunc) (GRunMessagePort *port,
  * @port: a message port
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call once
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): a function that is called with @user_data after @func
+ * @notify: (nullable): called with @user_data after @func
  *
- * Calls a function once when the port becomes invalid, on the thread that invalidates the port or releases its last
- * reference. At that time the name is free, and the port is still in its modes. Several functions are called in the
- * order in which they were given. If the port is already invalid, @func is called immediately.
+ * Adds a function that is called once when the port becomes invalid. It is called on the thread that invalidates the
+ * port or releases its last reference. At that time the name is free, and the port is still in its modes. Functions are
+ * called in the order in which they were added. If the port is already invalid, @func is called immediately.
  *
  * The data in @user_data must not own a reference to @port: that would be a reference cycle.
  *
- * Threads: any. The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
+ * Threads: any. Core Foundation: `CFMessagePortSetInvalidationCallBack`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_message_port_add_invalidation_func (GRunMessagePort *port,
@@ -208,10 +207,10 @@ void grun_message_port_add_invalidation_func (GRunMessagePort *port,
  *
  * Ends the port permanently. It releases the name and ends all connections. Requests that wait for a reply get
  * %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID. Then it calls the functions of grun_message_port_add_invalidation_func(),
- * releases the port's function and data, and removes the port from every mode. If the port's function is running, it
+ * releases the port's function and data, and removes the port from every mode. A running call of the port's function
  * continues. A second call does nothing.
  *
- * Threads: any. The corresponding Core Foundation function is `CFMessagePortInvalidate`.
+ * Threads: any. Core Foundation: `CFMessagePortInvalidate`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_message_port_invalidate (GRunMessagePort *port);
@@ -222,7 +221,7 @@ void grun_message_port_invalidate (GRunMessagePort *port);
  *
  * Returns whether the port is valid. An invalid port has no name, and receives no messages.
  *
- * Threads: any. The corresponding Core Foundation function is `CFMessagePortIsValid`.
+ * Threads: any. Core Foundation: `CFMessagePortIsValid`.
  *
  * Returns: %FALSE once the port was invalidated, otherwise %TRUE
  */
@@ -233,12 +232,12 @@ gboolean grun_message_port_is_valid (GRunMessagePort *port);
  * grun_message_port_get_maximum_handler_depth:
  * @port: a message port
  *
- * Returns how deeply the port may call its function recursively. See grun_message_port_set_maximum_handler_depth(). An
- * invalid port keeps this number.
+ * Returns how deeply the port may call its function recursively. An invalid port keeps this number.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  *
- * Returns: the maximum recursion depth of the port's function: 16 unless it was set; 0 in a forked child
+ * Returns: the maximum recursion depth, 16 unless grun_message_port_set_maximum_handler_depth() has set it; 0 in a
+ *   forked child
  */
 GRUN_AVAILABLE_IN_1_0
 guint grun_message_port_get_maximum_handler_depth (GRunMessagePort *port);
@@ -250,13 +249,13 @@ guint grun_message_port_get_maximum_handler_depth (GRunMessagePort *port);
  *
  * Sets the maximum recursion depth of the port's function. If this function runs the loop in one of the port's modes,
  * the port calls it recursively for the next message. grun_remote_message_port_request() runs the loop, too. Without a
- * limit, a fast sender could exhaust the thread's stack. At a depth of @depth the port is not served until a call
- * returns. Its messages wait, and the loop sleeps.
+ * limit, a fast sender could exhaust the thread's stack. When the calls have reached this depth, the loop does not
+ * serve the port until a call returns. Messages wait, and the loop sleeps.
  *
  * With a @depth of 1 the function is never called recursively. If the function then waits for a message to its own
  * port, it waits until its timeout. A new value takes effect immediately.
  *
- * Threads: any. There is no corresponding Core Foundation function: `CFMessagePort` has no limit.
+ * Threads: any. `CFMessagePort` has no limit.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_message_port_set_maximum_handler_depth (GRunMessagePort *port,
@@ -267,12 +266,11 @@ void grun_message_port_set_maximum_handler_depth (GRunMessagePort *port,
  * @port: a message port
  * @label: (nullable): a text in UTF-8; %NULL removes the label
  *
- * Sets a label for people who read grun_message_port_to_string() or a trace. The label is not the port's name: nobody
- * finds the port by its label. Any text is a label, even the empty text. The text is copied. It is shown on one line,
- * 120 characters of it at most. You can set the label at any time, also after the port became invalid. A port without a
- * label costs nothing.
+ * Sets a label, which grun_message_port_to_string(), traces and stall reports show on one line, cut to 120 characters.
+ * Nobody finds the port by its label: it is not the port's name. The text is copied whole, and may be empty. An invalid
+ * port can get a label, too.
  *
- * Threads: any. The corresponding GLib function is g_source_set_name().
+ * Threads: any. GLib: g_source_set_name().
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_message_port_set_label (GRunMessagePort *port,
@@ -282,13 +280,11 @@ void grun_message_port_set_label (GRunMessagePort *port,
  * grun_message_port_copy_label:
  * @port: a message port
  *
- * Returns a copy of the port's label, because another thread may change the label meanwhile. An invalid port keeps its
- * label.
+ * Returns a copy of the port's label. An invalid port keeps its label.
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
+ * Threads: any. GLib: g_source_get_name(), which returns no copy.
  *
- * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the port has no label. Free it with
- *   g_free().
+ * Returns: (transfer full) (nullable): the whole label, or %NULL if the port has none; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_message_port_copy_label (GRunMessagePort *port);
@@ -297,12 +293,11 @@ char *grun_message_port_copy_label (GRunMessagePort *port);
  * grun_message_port_to_string:
  * @port: a message port
  *
- * Describes the port for people, for example in a log. An invalid port can be described, too.
+ * Describes the port and its state for people, for example in a log. An invalid port can be described, too.
  *
- * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
+ * Threads: any. Core Foundation: `CFCopyDescription`.
  *
- * Returns: (transfer full): a description of the port and its state, for people to read; its format may change. Free it
- *   with g_free().
+ * Returns: (transfer full): the description, whose format may change; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_message_port_to_string (GRunMessagePort *port);
@@ -311,19 +306,17 @@ char *grun_message_port_to_string (GRunMessagePort *port);
  * grun_loop_add_message_port:
  * @loop: a loop
  * @port: a message port
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
- * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
+ * @error: a return location for a %GRUN_ERROR, or %NULL
  *
  * Adds a message port to a mode, or to every common mode. The loop takes a reference. Adding a port again, or adding an
  * invalid port, does nothing. A port that is in another loop, or has no name, is refused with a g_critical().
  *
- * Threads: any. The corresponding Core Foundation functions are `CFMessagePortCreateRunLoopSource` and
- * `CFRunLoopAddSource`.
+ * Threads: any. Core Foundation: `CFMessagePortCreateRunLoopSource` and `CFRunLoopAddSource`.
  *
  * Returns: %TRUE if the port is in the mode. %FALSE without an error if the call was refused, the port is invalid, or
- *   the loop has ended. %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the port. The
- *   usual error is %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the port has joined none of the
- *   modes.
+ *   the loop has ended. %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the port, usually
+ *   %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the port has joined none of the modes.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_message_port (GRunLoop *loop,
@@ -335,12 +328,12 @@ gboolean grun_loop_add_message_port (GRunLoop *loop,
  * grun_loop_remove_message_port:
  * @loop: a loop
  * @port: a message port
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Removes a message port from a mode, or from every common mode. The port keeps its name, and messages wait. If the
  * port is not in the mode, nothing happens.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+ * Threads: any. Core Foundation: `CFRunLoopRemoveSource`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_message_port (GRunLoop *loop,
@@ -351,12 +344,12 @@ void grun_loop_remove_message_port (GRunLoop *loop,
  * grun_loop_contains_message_port:
  * @loop: a loop
  * @port: a message port
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
- * Returns whether a message port is in a mode of the loop. A port leaves its modes at the end of
- * grun_message_port_invalidate().
+ * Returns whether a message port is in a mode of the loop. At the end of grun_message_port_invalidate(), the port
+ * leaves its modes.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ * Threads: any. Core Foundation: `CFRunLoopContainsSource`.
  *
  * Returns: whether the port is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */

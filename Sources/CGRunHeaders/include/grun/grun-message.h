@@ -14,7 +14,7 @@ G_BEGIN_DECLS
 /**
  * GRUN_MESSAGE_REQUEST_ERROR:
  *
- * The domain of the errors of messages and requests to message ports: see #GRunMessageRequestError.
+ * The error domain of messages and requests to message ports: see #GRunMessageRequestError.
  */
 #define GRUN_MESSAGE_REQUEST_ERROR (grun_message_request_error_quark ())
 
@@ -23,9 +23,9 @@ G_BEGIN_DECLS
  * @GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT: the port's queue was full until the send timeout; the message was not sent
  * @GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT: no reply came before the receive timeout; a reply that comes later is
  *   dropped
- * @GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID: the port was already invalid when the message was to be sent
+ * @GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID: the port was already invalid before the message was sent
  * @GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR: the message cannot be sent: it is too large or has too many descriptors,
- *   a descriptor is not open, or memory or descriptors are used up; the error's message says which
+ *   a descriptor is not open, or memory or descriptors are used up; the error's message names the reason
  * @GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID: the port became invalid after the message was sent or queued, for example
  *   because its process ended
  * @GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED: the receiver released the message without a reply
@@ -74,7 +74,7 @@ GType grun_message_get_type (void) G_GNUC_CONST;
  *
  * Takes a reference.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRetain`.
+ * Threads: any. Core Foundation: `CFRetain`.
  *
  * Returns: (transfer full): the same message
  */
@@ -85,10 +85,10 @@ GRunMessage *grun_message_ref (GRunMessage *message);
  * grun_message_unref:
  * @message: (transfer full): a message
  *
- * Releases a reference. After the last one the pointer must not be used. Descriptors that were not taken are then
- * closed. If the sender still waits for a reply, it learns that there will be none.
+ * Releases a reference. Do not use the pointer after your last release. When no reference is left, descriptors that
+ * were not taken are closed. A sender that still waits for a reply then gets %GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRelease`.
+ * Threads: any. Core Foundation: `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_message_unref (GRunMessage *message);
@@ -115,8 +115,8 @@ gint32 grun_message_get_id (GRunMessage *message);
  *
  * Data of more than 65,536 bytes is not copied: it is memory of the sender, which nobody can change any more. The first
  * call checks that all of this memory is there, which takes some 40 ms for 1 GiB. To refuse large data cheaply, call
- * grun_message_get_size() first. If a page was never written, all of the memory reads as zeros. No sender of this
- * library makes such memory.
+ * grun_message_get_size() first. If the sender has left out a page, which this library never does, all bytes read as
+ * zeros.
  *
  * Threads: any. In Core Foundation the data is an argument of the `CFMessagePortCallBack`.
  *
@@ -131,7 +131,7 @@ GBytes *grun_message_get_data (GRunMessage *message);
  *
  * Gets the size of the data, in constant time.
  *
- * Threads: any. The corresponding Core Foundation function is `CFDataGetLength`, GLib's is g_bytes_get_size().
+ * Threads: any. Core Foundation: `CFDataGetLength`. GLib: g_bytes_get_size().
  *
  * Returns: the number of bytes that grun_message_get_data() returns
  */
@@ -143,12 +143,11 @@ gsize grun_message_get_size (GRunMessage *message);
  * @message: a message
  * @n_fds: (out) (optional): the return location for the number of descriptors
  *
- * Takes the descriptors that came with the message, in the order in which they were sent. They are close-on-exec. From
- * now on the caller owns them, and closes them. A second call returns none. Descriptors that nobody takes are closed
- * when the message is freed.
+ * Takes the descriptors that came with the message, in the order in which they were sent. They are close-on-exec. The
+ * caller owns them and closes them. A second call returns none. When the message is freed, it closes descriptors that
+ * were not taken.
  *
- * Threads: any. There is no corresponding Core Foundation function; the corresponding GLib function is
- * g_unix_fd_message_steal_fds().
+ * Threads: any. GLib: g_unix_fd_message_steal_fds().
  *
  * Returns: (transfer full) (array length=n_fds) (nullable): the descriptors, followed by -1; %NULL if there are none.
  *   Free the array with g_free().
@@ -161,9 +160,9 @@ gint *grun_message_take_fds (GRunMessage *message,
  * grun_message_wants_reply:
  * @message: a message
  *
- * Returns whether the message is a request. If the message is not a request, grun_message_reply() is a g_critical().
+ * Returns whether the message is a request. grun_message_reply() on another message is a g_critical().
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  *
  * Returns: %TRUE if the message is a request, even if a reply was already sent. %FALSE if it came from
  *   grun_remote_message_port_send(), or is a reply itself.
@@ -178,15 +177,15 @@ gboolean grun_message_wants_reply (GRunMessage *message);
  *   without data
  * @fds: (nullable) (array length=n_fds): the descriptors to send
  * @n_fds: the number of descriptors, up to 16
- * @error: the return location for an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
+ * @error: a return location for a %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
  *
  * Sends the reply to a message, without waiting. A message has one reply: a second one is not sent, and logs a
  * g_critical(). The receiver gets copies of the descriptors, and the caller keeps its own.
  *
  * The reply waits in the port's queue while the client's queue is full, and while memory or descriptors are short. It
  * also waits while the client's process has not taken 16 MiB of earlier replies, or one larger reply. The port
- * disconnects a client when 64 MiB, 1,024 replies or 64 descriptors wait for the client's process. It also does so when
- * all processes together have not taken 256 MiB, and a reply to the client's process already waits.
+ * disconnects a client when 64 MiB, 1,024 replies or 64 descriptors wait for the client's process. It also disconnects
+ * a client if a reply already waits for the client's process, and all processes together have not taken 256 MiB.
  *
  * Threads: any. In Core Foundation the `CFMessagePortCallBack` returns the reply.
  *

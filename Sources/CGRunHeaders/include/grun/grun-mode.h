@@ -16,15 +16,15 @@ G_BEGIN_DECLS
 /**
  * GRUN_MODE_DEFAULT:
  *
- * The mode in which a program spends its idle time. `kCFRunLoopDefaultMode`.
+ * The mode in which a program spends its idle time. Core Foundation: `kCFRunLoopDefaultMode`.
  */
 #define GRUN_MODE_DEFAULT "kCFRunLoopDefaultMode"
 
 /**
  * GRUN_MODE_COMMON:
  *
- * The name of all common modes together: an item that is added to it is served in each of them. It is not a mode of its
- * own, and cannot be run. `kCFRunLoopCommonModes`.
+ * The name of all common modes together: an item that is added to it is served in each of them. It is not a mode
+ * itself, and cannot be run. Core Foundation: `kCFRunLoopCommonModes`.
  */
 #define GRUN_MODE_COMMON "kCFRunLoopCommonModes"
 
@@ -32,7 +32,7 @@ G_BEGIN_DECLS
  * GRUN_MODE_TRACKING:
  *
  * The mode for tracking a drag or a scroll, while items of the default mode wait. It becomes a common mode only by
- * grun_loop_add_common_mode() or grun_loop_push_ambient_mode(). AppKit's `NSEventTrackingRunLoopMode`.
+ * grun_loop_add_common_mode() or grun_loop_push_ambient_mode(). AppKit: `NSEventTrackingRunLoopMode`.
  */
 #define GRUN_MODE_TRACKING "GRunLoopTrackingMode"
 
@@ -40,12 +40,12 @@ G_BEGIN_DECLS
  * grun_loop_copy_current_mode:
  * @loop: a loop
  *
- * Returns the mode that the loop serves now. Runs nest: the mode is that of the innermost run.
+ * Returns the mode that the loop serves now.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
+ * Threads: any. Core Foundation: `CFRunLoopCopyCurrentMode`.
  *
- * Returns: (transfer full) (nullable): the mode of the innermost run; in a callback of a host, the ambient mode; %NULL
- *   outside both. Another thread cannot see that a callback of a host is under way. Free the mode with g_free()
+ * Returns: (transfer full) (nullable): the mode of the innermost run; in a callback of a host, the ambient mode;
+ *   otherwise %NULL. On another thread, a callback of a host does not count. Free the mode with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_loop_copy_current_mode (GRunLoop *loop);
@@ -54,9 +54,9 @@ char *grun_loop_copy_current_mode (GRunLoop *loop);
  * grun_loop_copy_all_modes:
  * @loop: a loop
  *
- * Returns the names of all modes that the loop knows. The loop never forgets a mode, even if the mode is empty.
+ * Returns the names of all modes that the loop knows. The loop never forgets a mode.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
+ * Threads: any. Core Foundation: `CFRunLoopCopyAllModes`.
  *
  * Returns: (transfer full) (array zero-terminated=1): the default mode, and every mode that an item, a block, a context
  *   or a push of the ambient mode has ever named, in no order; free them with g_strfreev()
@@ -68,12 +68,12 @@ char **grun_loop_copy_all_modes (GRunLoop *loop);
  * grun_loop_add_common_mode:
  * @loop: a loop
  * @mode: the mode, not %GRUN_MODE_COMMON
- * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ * @error: a return location for a %GRUN_ERROR, or %NULL
  *
  * Makes a mode one of the common modes, permanently. Every common item joins the mode immediately. The mode then serves
  * the home context and, on the main loop, the main dispatch queue.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
+ * Threads: any. Core Foundation: `CFRunLoopAddCommonMode`.
  *
  * Returns: %FALSE with an error of grun_loop_add_fd_source() if a common descriptor source cannot be watched in the
  *   mode; then the mode is not common
@@ -92,7 +92,7 @@ gboolean grun_loop_add_common_mode (GRunLoop *loop,
  * that the timer is overdue, or that its function is running. For %GRUN_MODE_COMMON, the result is -1: pass one of the
  * common modes instead.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
+ * Threads: any. Core Foundation: `CFRunLoopGetNextTimerFireDate`.
  *
  * Returns: the date of the mode's first timer or delayed perform, in microseconds as g_get_monotonic_time() counts
  *   them; -1 if the mode has none

@@ -17,8 +17,7 @@ G_BEGIN_DECLS
  * @GRUN_POSTING_STYLE_ASAP: when the loop is about to sleep, or when its run ends
  * @GRUN_POSTING_STYLE_NOW: immediately, before the call returns; on the loop's own thread only
  *
- * When a notification queue posts a notification. The corresponding Foundation type is `NSPostingStyle`, with the same
- * values.
+ * When a notification queue posts a notification. Foundation: `NSPostingStyle`, with the same values.
  */
 typedef enum
 {
@@ -33,8 +32,8 @@ typedef enum
  * @GRUN_COALESCING_ON_NAME: notifications with the same name
  * @GRUN_COALESCING_ON_SENDER: notifications with the same sender, or all without a sender
  *
- * Which waiting notifications count as the same, so that only one of them is posted. The corresponding Foundation type
- * is `NSNotificationCoalescing`, with the same values.
+ * The rule by which waiting notifications count as the same, so that only one of them is posted. Foundation:
+ * `NSNotificationCoalescing`, with the same values.
  */
 typedef enum /*< flags >*/
 {
@@ -73,9 +72,8 @@ typedef void (*GRunNotificationFunc) (const char *name,
  * grun_notification_queue_new:
  * @loop: the loop on whose thread the queue posts
  *
- * Makes a queue, which posts notifications when the loop has time for them. If several notifications are the same,
- * it posts only the last. The queue calls the functions that were added to it: there is no centre that all queues
- * share.
+ * Makes a queue, which posts notifications when the loop has time for them. If several notifications are the same, it
+ * posts only the last. Each queue has its own functions: there is no shared notification centre.
  *
  * Notifications with %GRUN_POSTING_STYLE_ASAP are posted in the order in which they were enqueued, at
  * %GRUN_ACTIVITY_BEFORE_WAITING or %GRUN_ACTIVITY_EXIT. Observers of any order come before them. Another pass follows,
@@ -84,13 +82,13 @@ typedef void (*GRunNotificationFunc) (const char *name,
  * for that pass, except at %GRUN_ACTIVITY_EXIT.
  *
  * Notifications with %GRUN_POSTING_STYLE_WHEN_IDLE are posted like the functions of a #GRunIdleQueue: one in each pass,
- * after everything else. So a notification that enqueues itself again keeps the loop awake, but does not starve other
- * work. If a function of the queue runs the loop, the nested run goes on with the waiting notifications.
+ * after everything else. So a function that enqueues its notification again keeps the loop awake, but does not starve
+ * other work. If a function of the queue runs the loop, the nested run posts the waiting notifications.
  *
  * A mode is not finished while notifications wait for it. A queue without waiting notifications has nothing in the
  * loop. When the loop's thread ends, the waiting notifications are dropped.
  *
- * Threads: any. The corresponding Foundation method is `-[NSNotificationQueue initWithNotificationCenter:]`.
+ * Threads: any. Foundation: `-[NSNotificationQueue initWithNotificationCenter:]`.
  *
  * Returns: (transfer full): the queue
  */
@@ -103,7 +101,7 @@ GRunNotificationQueue *grun_notification_queue_new (GRunLoop *loop);
  *
  * Takes a reference.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRetain`.
+ * Threads: any. Core Foundation: `CFRetain`.
  *
  * Returns: (transfer full): the same queue
  */
@@ -114,10 +112,10 @@ GRunNotificationQueue *grun_notification_queue_ref (GRunNotificationQueue *queue
  * grun_notification_queue_unref:
  * @queue: (transfer full): a notification queue
  *
- * Releases a reference. After the last one the pointer must not be used. Notifications that wait are still posted.
- * After that, the functions of the queue are released.
+ * Releases a reference. Do not use the pointer after your last release. When no reference is left, waiting
+ * notifications are still posted, and then the queue's functions are released.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRelease`.
+ * Threads: any. Core Foundation: `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_notification_queue_unref (GRunNotificationQueue *queue);
@@ -129,26 +127,24 @@ void grun_notification_queue_unref (GRunNotificationQueue *queue);
  * @sender: (nullable): the address of the object that the notification concerns; %NULL means no sender
  * @data: (nullable): further data about the event, to which the queue takes a reference; it is not compared
  * @style: when to post the notification
- * @coalescing: which notifications are the same
+ * @coalescing: which notifications count as the same
  * @modes: (nullable) (array zero-terminated=1): the modes in which the notification is posted, followed by %NULL;
  *   %GRUN_MODE_COMMON stands for every common mode
  *
- * Enqueues a notification, or posts it now. First it removes notifications that are the same from the queue, whatever
- * their style and modes. So the last notification counts, and its place is behind the others. A sleeping loop wakes.
+ * Enqueues a notification, or posts it now. Before that, waiting notifications that are the same as the new one are
+ * removed, whatever their style and modes. The new notification waits behind all others. A sleeping loop wakes.
  *
- * The queue compares the address @sender, and passes it to the queue's functions. The caller keeps the object at this
- * address valid. Two notifications without a sender have the same sender. If @modes is %NULL, the notification is
- * posted in the default mode. With an empty list of modes, a notification that is not posted now waits until it is
- * removed from the queue.
+ * The queue compares the address @sender and passes it to its functions, but does not retain the object: keep it valid.
+ * Two notifications without a sender have the same sender. If @modes is %NULL, the notification is posted in the
+ * default mode. If the list is empty, the notification waits until it is removed, unless it is posted now.
  *
  * A notification with %GRUN_POSTING_STYLE_NOW is not posted if a run is under way in another mode. If the calling
  * thread is not the loop's own, %GRUN_POSTING_STYLE_NOW is a g_critical(), and nothing is done.
  *
- * Threads: any. The corresponding Foundation method is
- * `-[NSNotificationQueue enqueueNotification:postingStyle:coalesceMask:forModes:]`.
+ * Threads: any. Foundation: `-[NSNotificationQueue enqueueNotification:postingStyle:coalesceMask:forModes:]`.
  *
- * Returns: %TRUE if the notification was posted, or waits. %FALSE if it was dropped: because the run's mode is another
- *   one, because the thread is another one, or because the loop's thread has ended.
+ * Returns: %TRUE if the notification was posted, or waits. %FALSE if it was dropped, because the loop runs in another
+ *   mode, the thread is another one, or the loop's thread has ended.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_notification_queue_enqueue (GRunNotificationQueue *queue,
@@ -164,13 +160,12 @@ gboolean grun_notification_queue_enqueue (GRunNotificationQueue *queue,
  * @queue: a notification queue
  * @name: the name of the notification to compare with: UTF-8, which may be empty
  * @sender: (nullable): the sender to compare with
- * @coalescing: which notifications are the same
+ * @coalescing: which notifications count as the same
  *
- * Removes the notifications that are the same as a given one from the queue, so that they are not posted. A
- * notification that is being posted is not affected.
+ * Removes the waiting notifications that are the same as the given one. A notification that is being posted is not
+ * affected.
  *
- * Threads: any. The corresponding Foundation method is
- * `-[NSNotificationQueue dequeueNotificationsMatching:coalesceMask:]`.
+ * Threads: any. Foundation: `-[NSNotificationQueue dequeueNotificationsMatching:coalesceMask:]`.
  *
  * Returns: the number of notifications that were removed
  */
@@ -187,7 +182,7 @@ guint grun_notification_queue_dequeue (GRunNotificationQueue *queue,
  * Returns how many notifications wait in the queue, for all styles and modes together. A notification that is being
  * posted does not count.
  *
- * Threads: any. There is no corresponding Foundation method.
+ * Threads: any.
  *
  * Returns: the number of notifications that wait to be posted
  */
@@ -201,14 +196,13 @@ guint grun_notification_queue_get_length (GRunNotificationQueue *queue);
  * @sender: (nullable): the sender of these notifications; %NULL means every sender, and notifications without a sender
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): a function that is called with @user_data when @func is removed, or the queue is freed
+ * @notify: (nullable): called with @user_data when @func is removed, or the queue is freed
  *
- * Calls a function with each posted notification that has the given name and sender. Several functions are called in
+ * Adds a function that is called with each posted notification of the given name and sender. Functions are called in
  * the order in which they were added. A function that is added while a notification is being posted is called from the
  * next notification on.
  *
- * Threads: any. The corresponding Foundation method is
- * `-[NSNotificationCenter addObserverForName:object:queue:usingBlock:]`.
+ * Threads: any. Foundation: `-[NSNotificationCenter addObserverForName:object:queue:usingBlock:]`.
  *
  * Returns: a number for grun_notification_queue_remove_func(); 0 in a forked child, after @notify was called
  */
@@ -225,11 +219,11 @@ guint64 grun_notification_queue_add_func (GRunNotificationQueue *queue,
  * @queue: a notification queue
  * @id: the number that grun_notification_queue_add_func() has returned
  *
- * Removes a function, and calls the notify function of its data. The removed function is not called any more, not even
- * for a notification that is being posted and has not come to it yet. If this is called on another thread than the
- * loop's, the function may be called once more meanwhile. The notify function is then called after that.
+ * Removes a function, and calls its `notify`. The function is not called any more, not even for a notification that is
+ * being posted. But if another thread than the loop's removes it, one last call may be under way. Its `notify` is
+ * called after that call.
  *
- * Threads: any. The corresponding Foundation method is `-[NSNotificationCenter removeObserver:]`.
+ * Threads: any. Foundation: `-[NSNotificationCenter removeObserver:]`.
  *
  * Returns: %FALSE if the function was removed before, otherwise %TRUE
  */

@@ -21,8 +21,7 @@ G_BEGIN_DECLS
  * @GRUN_ACTIVITY_EXIT: a run ends
  * @GRUN_ACTIVITY_ALL: every stage
  *
- * The stages of a run at which observers can be called. The corresponding Core Foundation type is `CFRunLoopActivity`,
- * with the same values.
+ * The stages of a run at which observers can be called. Core Foundation: `CFRunLoopActivity`, with the same values.
  */
 typedef enum /*< flags >*/
 {
@@ -66,12 +65,12 @@ typedef gboolean (*GRunObserverFunc) (GRunObserver *observer,
  *   in which they were added
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): the function to call with @user_data when the observer is invalidated or freed
+ * @notify: (nullable): called with @user_data when the observer is invalidated or freed
  *
  * Creates an observer, which is in one loop at a time, and in any number of the loop's modes. An observer does not keep
  * a mode from being finished. While its function runs a nested loop, the observer is not called there.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverCreate`.
+ * Threads: any. Core Foundation: `CFRunLoopObserverCreate`.
  *
  * Returns: (transfer full): the observer
  */
@@ -89,7 +88,7 @@ GRunObserver *grun_observer_new (GRunActivity activities,
  *
  * Takes a reference.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRetain`.
+ * Threads: any. Core Foundation: `CFRetain`.
  *
  * Returns: (transfer full): the same observer
  */
@@ -100,10 +99,10 @@ GRunObserver *grun_observer_ref (GRunObserver *observer);
  * grun_observer_unref:
  * @observer: (transfer full): an observer
  *
- * Releases a reference. A loop holds its own reference to each observer that is in it. Do not use the pointer after you
- * have released your last reference.
+ * Releases a reference. Do not use the pointer after your last release. A loop holds a reference to each observer in
+ * its modes.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRelease`.
+ * Threads: any. Core Foundation: `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_observer_unref (GRunObserver *observer);
@@ -114,7 +113,7 @@ void grun_observer_unref (GRunObserver *observer);
  *
  * Returns the stages that were passed to grun_observer_new(). An invalid observer keeps its stages.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverGetActivities`.
+ * Threads: any. Core Foundation: `CFRunLoopObserverGetActivities`.
  *
  * Returns: the stages at which the observer is called
  */
@@ -125,10 +124,9 @@ GRunActivity grun_observer_get_activities (GRunObserver *observer);
  * grun_observer_does_repeat:
  * @observer: an observer
  *
- * Returns whether the observer repeats, as it was passed to grun_observer_new(). An observer that does not repeat is
- * invalidated after its first call.
+ * Returns whether the observer repeats. If not, it is invalidated after its first call.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverDoesRepeat`.
+ * Threads: any. Core Foundation: `CFRunLoopObserverDoesRepeat`.
  *
  * Returns: whether the observer is called more than once
  */
@@ -141,7 +139,7 @@ gboolean grun_observer_does_repeat (GRunObserver *observer);
  *
  * Returns the order of the observer. Observers are called in ascending order.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverGetOrder`.
+ * Threads: any. Core Foundation: `CFRunLoopObserverGetOrder`.
  *
  * Returns: the order that was passed to grun_observer_new()
  */
@@ -152,11 +150,11 @@ gint grun_observer_get_order (GRunObserver *observer);
  * grun_observer_invalidate:
  * @observer: an observer
  *
- * Removes the observer from every mode, permanently, and calls the notify function of its data on this thread. If the
- * observer's function is running, the notify function is called only after that function has returned, perhaps on the
- * thread that ran it. A second call does nothing.
+ * Removes the observer from every mode, permanently, and calls its `notify` on this thread. If the observer's function
+ * is running, `notify` is called after that function has returned, perhaps on the thread that ran it. A second call
+ * does nothing.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
+ * Threads: any. Core Foundation: `CFRunLoopObserverInvalidate`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_observer_invalidate (GRunObserver *observer);
@@ -167,7 +165,7 @@ void grun_observer_invalidate (GRunObserver *observer);
  *
  * Returns whether the observer is valid. An invalid observer is in no mode.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverIsValid`.
+ * Threads: any. Core Foundation: `CFRunLoopObserverIsValid`.
  *
  * Returns: %FALSE once the observer was invalidated. An observer that does not repeat is invalidated after its call.
  */
@@ -179,12 +177,10 @@ gboolean grun_observer_is_valid (GRunObserver *observer);
  * @observer: an observer
  * @label: (nullable): the label, a text in UTF-8; %NULL removes the label
  *
- * Sets a label for people who read grun_observer_to_string(), a trace or a stall report.
- * Any text is a label, even the empty text. The label is copied whole, but only its first 120 characters are shown, on
- * one line. It can be set at any time, even when the observer is invalid. An observer without a label needs no memory
- * for it.
+ * Sets a label, which grun_observer_to_string(), traces and stall reports show on one line, cut to 120 characters. The
+ * text is copied whole, and may be empty. An invalid observer can get a label, too.
  *
- * Threads: any. The corresponding GLib function is g_source_set_name().
+ * Threads: any. GLib: g_source_set_name().
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_observer_set_label (GRunObserver *observer,
@@ -194,10 +190,9 @@ void grun_observer_set_label (GRunObserver *observer,
  * grun_observer_copy_label:
  * @observer: an observer
  *
- * Returns a copy of the observer's label, because another thread may change the label meanwhile. An invalid observer
- * keeps its label.
+ * Returns a copy of the observer's label. An invalid observer keeps its label.
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
+ * Threads: any. GLib: g_source_get_name(), which returns no copy.
  *
  * Returns: (transfer full) (nullable): the whole label, or %NULL if the observer has none; free it with g_free()
  */
@@ -208,9 +203,9 @@ char *grun_observer_copy_label (GRunObserver *observer);
  * grun_observer_to_string:
  * @observer: an observer
  *
- * Describes the observer for people, for example in a log. An invalid observer can be described, too.
+ * Describes the observer and its state for people, for example in a log. An invalid observer can be described, too.
  *
- * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
+ * Threads: any. Core Foundation: `CFCopyDescription`.
  *
  * Returns: (transfer full): a text for people: whether the observer is valid and repeats, its stages and its order;
  *   free it with g_free()
@@ -222,12 +217,12 @@ char *grun_observer_to_string (GRunObserver *observer);
  * grun_loop_add_observer:
  * @loop: a loop
  * @observer: an observer
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Adds an observer to a mode, or to every common mode. The loop takes a reference. Adding an observer again, or adding
  * an invalid observer, does nothing. An observer that is in another loop is refused with a g_critical().
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddObserver`.
+ * Threads: any. Core Foundation: `CFRunLoopAddObserver`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_add_observer (GRunLoop *loop,
@@ -238,12 +233,12 @@ void grun_loop_add_observer (GRunLoop *loop,
  * grun_loop_remove_observer:
  * @loop: a loop
  * @observer: an observer
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Removes an observer from a mode, or from every common mode. The observer stays valid. If the observer is not in the
  * mode, nothing happens.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveObserver`.
+ * Threads: any. Core Foundation: `CFRunLoopRemoveObserver`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_observer (GRunLoop *loop,
@@ -254,11 +249,11 @@ void grun_loop_remove_observer (GRunLoop *loop,
  * grun_loop_contains_observer:
  * @loop: a loop
  * @observer: an observer
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Returns whether an observer is in a mode of the loop. An invalid observer is in no mode.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsObserver`.
+ * Threads: any. Core Foundation: `CFRunLoopContainsObserver`.
  *
  * Returns: whether the observer is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */

@@ -21,7 +21,7 @@ GType grun_port_message_get_type (void) G_GNUC_CONST;
  *
  * Makes a message without components. It can be sent any number of times, also while other threads add components.
  *
- * Threads: any. The corresponding Foundation function is `-[NSPortMessage initWithSendPort:receivePort:components:]`.
+ * Threads: any. Foundation: `-[NSPortMessage initWithSendPort:receivePort:components:]`.
  *
  * Returns: (transfer full): the message
  */
@@ -34,7 +34,7 @@ GRunPortMessage *grun_port_message_new (guint32 id);
  *
  * Takes a reference.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRetain`.
+ * Threads: any. Core Foundation: `CFRetain`.
  *
  * Returns: (transfer full): the same message
  */
@@ -45,10 +45,10 @@ GRunPortMessage *grun_port_message_ref (GRunPortMessage *message);
  * grun_port_message_unref:
  * @message: (transfer full): a message
  *
- * Releases a reference. After the last one the pointer must not be used. The bytes and ports of the message that nobody
- * else holds are then released, on this thread.
+ * Releases a reference. Do not use the pointer after your last release. When no reference is left, the message releases
+ * its bytes and ports, on this thread.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRelease`.
+ * Threads: any. Core Foundation: `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_port_message_unref (GRunPortMessage *message);
@@ -58,10 +58,9 @@ void grun_port_message_unref (GRunPortMessage *message);
  * @message: a message
  * @bytes: the bytes to add as the last component
  *
- * Adds bytes to a message, which takes a reference to them. The bytes are not copied: a receiver in C gets the same
- * #GBytes.
+ * Adds bytes to a message, which takes a reference to them. The bytes are not copied: C code gets the same #GBytes.
  *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
+ * Threads: any. Foundation: `NSPortMessage.components`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_port_message_add_bytes (GRunPortMessage *message,
@@ -72,10 +71,9 @@ void grun_port_message_add_bytes (GRunPortMessage *message,
  * @message: a message
  * @port: the port to add as the last component
  *
- * Adds a port to a message, so that the receiver can send to this port. You can also add an invalid port, because a
- * valid port may become invalid on the way.
+ * Adds a port to a message, so that the receiver can send to this port. The port may be invalid.
  *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
+ * Threads: any. Foundation: `NSPortMessage.components`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_port_message_add_port (GRunPortMessage *message,
@@ -84,12 +82,11 @@ void grun_port_message_add_port (GRunPortMessage *message,
 /**
  * grun_port_message_set_reply_port:
  * @message: a message
- * @port: (nullable): the port to which the sender wants a reply; %NULL, as in a new message, if it wants none
+ * @port: (nullable): the port for the reply; %NULL, as in a new message, if the sender wants none
  *
  * Sets the port for the reply.
  *
- * Threads: any. In a received message, the corresponding Foundation property is `NSPortMessage.sendPort`; in a message
- * to be sent, it is `receivePort`.
+ * Threads: any. Foundation: `NSPortMessage.sendPort` in a received message, `receivePort` in a message to be sent.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_port_message_set_reply_port (GRunPortMessage *message,
@@ -101,7 +98,7 @@ void grun_port_message_set_reply_port (GRunPortMessage *message,
  *
  * Returns the number of the message. A received message has the number of the message that was sent.
  *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.msgid`.
+ * Threads: any. Foundation: `NSPortMessage.msgid`.
  *
  * Returns: the number that was given to grun_port_message_new()
  */
@@ -112,9 +109,9 @@ guint32 grun_port_message_get_id (GRunPortMessage *message);
  * grun_port_message_get_n_components:
  * @message: a message
  *
- * Returns how many components the message has. Bytes and ports are counted together.
+ * Returns how many components the message has, bytes and ports together.
  *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
+ * Threads: any. Foundation: `NSPortMessage.components`.
  *
  * Returns: the number of components of the message
  */
@@ -128,7 +125,7 @@ guint grun_port_message_get_n_components (GRunPortMessage *message);
  *
  * Returns the bytes of a component. If @index is too large, that is a g_critical(), and %NULL is returned.
  *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
+ * Threads: any. Foundation: `NSPortMessage.components`.
  *
  * Returns: (transfer full) (nullable): the bytes; %NULL if the component is a port. If C code has added the bytes, they
  *   are not copied. If Swift code has sent them, each call returns a new copy.
@@ -145,7 +142,7 @@ GBytes *grun_port_message_get_bytes (GRunPortMessage *message,
  * Returns the port of a component, which may be invalid. If @index is too large, that is a g_critical(), and %NULL is
  * returned.
  *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.components`.
+ * Threads: any. Foundation: `NSPortMessage.components`.
  *
  * Returns: (transfer full) (nullable): the port; %NULL if the component is bytes
  */
@@ -159,10 +156,9 @@ GRunPort *grun_port_message_get_port (GRunPortMessage *message,
  *
  * Returns the port to which the receiver sends its reply. The port may be invalid.
  *
- * Threads: any. In a received message, the corresponding Foundation property is `NSPortMessage.sendPort`; in a message
- * to be sent, it is `receivePort`.
+ * Threads: any. Foundation: `NSPortMessage.sendPort` in a received message, `receivePort` in a message to be sent.
  *
- * Returns: (transfer full) (nullable): the port to which the sender wants a reply; %NULL if it wants none
+ * Returns: (transfer full) (nullable): the port for the reply; %NULL if the sender wants none
  */
 GRUN_AVAILABLE_IN_1_0
 GRunPort *grun_port_message_get_reply_port (GRunPortMessage *message);
@@ -171,11 +167,11 @@ GRunPort *grun_port_message_get_reply_port (GRunPortMessage *message);
  * grun_port_message_get_receive_port:
  * @message: a message
  *
- * Returns the port that has received the message. Only a message that a port passes to its function has such a port.
+ * Returns the port that has received the message.
  *
- * Threads: any. The corresponding Foundation property is `NSPortMessage.receivePort`.
+ * Threads: any. Foundation: `NSPortMessage.receivePort`.
  *
- * Returns: (transfer full) (nullable): the port through which the message came; %NULL if the message was not delivered
+ * Returns: (transfer full) (nullable): the port; %NULL if no port has passed the message to its function
  */
 GRUN_AVAILABLE_IN_1_0
 GRunPort *grun_port_message_get_receive_port (GRunPortMessage *message);

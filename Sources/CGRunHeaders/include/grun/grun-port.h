@@ -32,14 +32,14 @@ typedef void (*GRunPortFunc) (GRunPortMessage *message,
  * @func: (nullable) (scope notified) (closure user_data) (destroy notify): the function to call with each message; with
  *   %NULL, each message is dropped when its turn comes
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): a function that is called with @user_data when the last reference to the port is released
+ * @notify: (nullable): called with @user_data when no reference to the port is left
  *
- * Makes a port that is in no loop yet. Messages can be sent already, and wait. They also wait while the loop runs in
- * none of the port's modes. A pass delivers one message. A message wakes a loop that sleeps in one of these modes. If
- * @func runs the loop, the nested run goes on with the next message.
+ * Makes a port that is in no loop yet. You can send messages already: they wait until a loop runs in one of the port's
+ * modes. A pass delivers one message. A message wakes a loop that sleeps in one of these modes. If @func runs the loop,
+ * the nested run delivers the next message.
  *
- * A port is in one loop at a time, and in any number of the loop's modes. A port keeps its modes from being finished
- * even if no message ever comes. So a thread can be kept alive with a port. When the loop's thread ends, the port
+ * A port is in one loop at a time, and in any number of the loop's modes. A port keeps its modes from being finished,
+ * even if no message ever comes. So you can keep a thread alive with a port. When the loop's thread ends, the port
  * leaves its modes and keeps its waiting messages. It can then be added to another loop. A port needs no file
  * descriptor.
  *
@@ -47,8 +47,7 @@ typedef void (*GRunPortFunc) (GRunPortMessage *message,
  * a message that carries a port waits in that port, the port stays alive until the message is delivered or the port is
  * invalidated.
  *
- * Threads: any. The corresponding Foundation functions are `-[NSPort init]` and `-[NSPort setDelegate:]`, Core
- * Foundation's is `CFMachPortCreate`.
+ * Threads: any. Foundation: `-[NSPort init]` and `-[NSPort setDelegate:]`. Core Foundation: `CFMachPortCreate`.
  *
  * Returns: (transfer full): the port
  */
@@ -64,7 +63,7 @@ GRunPort *grun_port_new (gint64 capacity,
  *
  * Takes a reference.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRetain`.
+ * Threads: any. Core Foundation: `CFRetain`.
  *
  * Returns: (transfer full): the same port
  */
@@ -75,10 +74,10 @@ GRunPort *grun_port_ref (GRunPort *port);
  * grun_port_unref:
  * @port: (transfer full): a port
  *
- * Releases a reference. After the last one the pointer must not be used. On this thread, the port then releases the
- * messages that wait, and calls the functions of grun_port_add_invalidation_func().
+ * Releases a reference. Do not use the pointer after your last release. When no reference is left, the waiting messages
+ * are released, and the functions of grun_port_add_invalidation_func() are called, on this thread.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRelease`.
+ * Threads: any. Core Foundation: `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_port_unref (GRunPort *port);
@@ -94,8 +93,8 @@ void grun_port_unref (GRunPort *port);
  * The receiver gets another message object with the same bytes and ports. Components that are added to @message later
  * are sent only if @message is sent again.
  *
- * Threads: any; not from a signal handler. The corresponding Foundation function is
- * `-[NSPort sendBeforeDate:msgid:components:from:reserved:]` with a date that has passed.
+ * Threads: any; not from a signal handler. Foundation: `-[NSPort sendBeforeDate:msgid:components:from:reserved:]` with
+ * a date that has passed.
  *
  * Returns: %TRUE if the message waits to be delivered; %FALSE if the port is full or invalid. If the port is
  *   invalidated before the message's turn, the message is not delivered.
@@ -111,12 +110,11 @@ gboolean grun_port_send (GRunPort *port,
  * @limit: the time at which the call stops waiting for room, in microseconds of g_get_monotonic_time()
  *
  * Sends a message, and blocks the thread while the port is full, until @limit at most. If @limit is zero, negative or a
- * time that has passed, it does not wait. If @limit is %G_MAXINT64, it waits as long as needed. On the thread of the
- * port's own loop it does not wait, because no other thread could make room. Waiting threads get room in the order in
- * which they began to wait. If the port is invalidated, they stop waiting.
+ * time that has passed, the call does not wait. %G_MAXINT64 means no limit. On the thread of the port's own loop the
+ * call does not wait, because no other thread could make room. Waiting threads get room in the order in which they
+ * began to wait. If the port is invalidated, they stop waiting.
  *
- * Threads: any; not from a signal handler. The corresponding Foundation function is
- * `-[NSPort sendBeforeDate:msgid:components:from:reserved:]`.
+ * Threads: any; not from a signal handler. Foundation: `-[NSPort sendBeforeDate:msgid:components:from:reserved:]`.
  *
  * Returns: %TRUE if the message waits to be delivered; %FALSE if the port is full or invalid
  */
@@ -147,7 +145,7 @@ gint64 grun_port_get_capacity (GRunPort *port);
  *
  * Threads: any.
  *
- * Returns: the number of messages that wait; it may have changed when this returns
+ * Returns: the number of messages that wait, which other threads may change at any time
  */
 GRUN_AVAILABLE_IN_1_0
 gint64 grun_port_get_count (GRunPort *port);
@@ -167,15 +165,15 @@ typedef void (*GRunPortInvalidationFunc) (GRunPort *port,
  * @port: a port
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call once
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): a function that is called with @user_data after @func
+ * @notify: (nullable): called with @user_data after @func
  *
- * Calls a function once when the port becomes invalid. It is called on the thread that invalidates the port or releases
- * its last reference, after the port has left its modes. Several functions are called in the order in which they were
- * given. If the port is already invalid, @func is called immediately.
+ * Adds a function that is called once when the port becomes invalid. It is called on the thread that invalidates the
+ * port or releases its last reference, after the port has left its modes. Functions are called in the order in which
+ * they were added. If the port is already invalid, @func is called immediately.
  *
  * The data in @user_data must not own a reference to @port: that would be a reference cycle.
  *
- * Threads: any. The corresponding Core Foundation function is `CFMachPortSetInvalidationCallBack`; Foundation posts
+ * Threads: any. Core Foundation: `CFMachPortSetInvalidationCallBack`; Foundation posts
  * `NSPortDidBecomeInvalidNotification`.
  */
 GRUN_AVAILABLE_IN_1_0
@@ -188,13 +186,11 @@ void grun_port_add_invalidation_func (GRunPort *port,
  * grun_port_invalidate:
  * @port: a port
  *
- * Removes the port from every mode, permanently. After that, sending to the port fails, also for threads that wait for
- * room. Messages that were not delivered are released on this thread. Then the functions of
- * grun_port_add_invalidation_func() are called. If the port's function is handling a message, it continues. A second
- * call does nothing.
+ * Removes the port from every mode, permanently. Sending to the port then fails, also for threads that wait for room.
+ * Messages that were not delivered are released on this thread. Then the functions of grun_port_add_invalidation_func()
+ * are called. A running call of the port's function continues. A second call does nothing.
  *
- * Threads: any. The corresponding Foundation function is `-[NSPort invalidate]`, Core Foundation's is
- * `CFMachPortInvalidate`.
+ * Threads: any. Foundation: `-[NSPort invalidate]`. Core Foundation: `CFMachPortInvalidate`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_port_invalidate (GRunPort *port);
@@ -205,8 +201,7 @@ void grun_port_invalidate (GRunPort *port);
  *
  * Returns whether the port is valid. An invalid port is in no mode, and accepts no messages.
  *
- * Threads: any. The corresponding Foundation property is `NSPort.valid`, Core Foundation's function is
- * `CFMachPortIsValid`.
+ * Threads: any. Foundation: `NSPort.valid`. Core Foundation: `CFMachPortIsValid`.
  *
  * Returns: %FALSE once the port was invalidated, otherwise %TRUE
  */
@@ -218,11 +213,10 @@ gboolean grun_port_is_valid (GRunPort *port);
  * @port: a port
  * @label: (nullable): a text in UTF-8; %NULL removes the label
  *
- * Sets a label for people who read grun_port_to_string() or a trace. Any text is a label, even the empty text. The text
- * is copied. It is shown on one line, 120 characters of it at most. You can set the label at any time, also after the
- * port became invalid. A port without a label costs nothing.
+ * Sets a label, which grun_port_to_string(), traces and stall reports show on one line, cut to 120 characters. The text
+ * is copied whole, and may be empty. An invalid port can get a label, too.
  *
- * Threads: any. The corresponding GLib function is g_source_set_name().
+ * Threads: any. GLib: g_source_set_name().
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_port_set_label (GRunPort *port,
@@ -232,13 +226,11 @@ void grun_port_set_label (GRunPort *port,
  * grun_port_copy_label:
  * @port: a port
  *
- * Returns a copy of the port's label, because another thread may change the label meanwhile. An invalid port keeps its
- * label.
+ * Returns a copy of the port's label. An invalid port keeps its label.
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
+ * Threads: any. GLib: g_source_get_name(), which returns no copy.
  *
- * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the port has no label. Free it with
- *   g_free().
+ * Returns: (transfer full) (nullable): the whole label, or %NULL if the port has none; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_port_copy_label (GRunPort *port);
@@ -247,12 +239,11 @@ char *grun_port_copy_label (GRunPort *port);
  * grun_port_to_string:
  * @port: a port
  *
- * Describes the port for people, for example in a log. An invalid port can be described, too.
+ * Describes the port and its state for people, for example in a log. An invalid port can be described, too.
  *
- * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
+ * Threads: any. Core Foundation: `CFCopyDescription`.
  *
- * Returns: (transfer full): a description of the port and its state, for people to read; its format may change. Free it
- *   with g_free().
+ * Returns: (transfer full): the description, whose format may change; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_port_to_string (GRunPort *port);
@@ -261,14 +252,13 @@ char *grun_port_to_string (GRunPort *port);
  * grun_loop_add_port:
  * @loop: a loop
  * @port: a port
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Adds a port to a mode, or to every common mode. The loop takes a reference. If messages wait, a loop that sleeps in
  * the mode wakes. Adding a port again, or adding an invalid port, does nothing. A port that is in another loop is
  * refused with a g_critical().
  *
- * Threads: any. The corresponding Foundation function is `-[NSRunLoop addPort:forMode:]`, Core Foundation's is
- * `CFRunLoopAddSource`.
+ * Threads: any. Foundation: `-[NSRunLoop addPort:forMode:]`. Core Foundation: `CFRunLoopAddSource`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_add_port (GRunLoop *loop,
@@ -279,13 +269,12 @@ void grun_loop_add_port (GRunLoop *loop,
  * grun_loop_remove_port:
  * @loop: a loop
  * @port: a port
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Removes a port from a mode, or from every common mode. Messages that were sent wait until the port is added to a mode
  * again. If the port is not in the mode, nothing happens.
  *
- * Threads: any. The corresponding Foundation function is `-[NSRunLoop removePort:forMode:]`, Core Foundation's is
- * `CFRunLoopRemoveSource`.
+ * Threads: any. Foundation: `-[NSRunLoop removePort:forMode:]`. Core Foundation: `CFRunLoopRemoveSource`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_port (GRunLoop *loop,
@@ -296,11 +285,11 @@ void grun_loop_remove_port (GRunLoop *loop,
  * grun_loop_contains_port:
  * @loop: a loop
  * @port: a port
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Returns whether a port is in a mode of the loop. An invalid port is in no mode.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ * Threads: any. Core Foundation: `CFRunLoopContainsSource`.
  *
  * Returns: whether the port is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */

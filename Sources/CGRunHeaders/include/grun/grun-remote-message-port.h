@@ -18,20 +18,20 @@ GType grun_remote_message_port_get_type (void) G_GNUC_CONST;
 /**
  * grun_remote_message_port_look_up:
  * @name: the name of the port, 1 to 128 bytes
- * @error: the return location for an error of the domain %GRUN_ERROR, or %NULL
+ * @error: a return location for a %GRUN_ERROR, or %NULL
  *
  * Finds the port that has a name, in this process or in another process of the same user, and connects to it.
  *
- * While somebody holds a valid remote port, all look-ups of its name in this process return that remote port, and share
- * its connection. A remote port is in a loop only while a call or a request waits there. It needs one descriptor.
+ * As long as a remote port is valid and referenced, every look-up of its name in this process returns the same remote
+ * port, with one connection. A remote port needs one descriptor. It is in a loop only while a call or a request waits
+ * there.
  *
- * Threads: any; it does not wait. The corresponding Core Foundation function is `CFMessagePortCreateRemote`.
+ * Threads: any; it does not wait. Core Foundation: `CFMessagePortCreateRemote`.
  *
- * Returns: (transfer full) (nullable): the port. If an earlier look-up returned a port that is still valid and
- *   referenced, this call returns that port. %NULL with %GRUN_ERROR_NOT_FOUND, %GRUN_ERROR_INVALID_NAME,
+ * Returns: (transfer full) (nullable): the port; %NULL with %GRUN_ERROR_NOT_FOUND, %GRUN_ERROR_INVALID_NAME,
  *   %GRUN_ERROR_NO_RUNTIME_DIRECTORY, %GRUN_ERROR_UNSAFE_DIRECTORY, %GRUN_ERROR_NOT_PERMITTED,
- *   %GRUN_ERROR_UNKNOWN_USERS, %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM or %GRUN_ERROR_NOT_SUPPORTED. The last
- *   error is that of a forked child, or of a sandbox that forbids a system call.
+ *   %GRUN_ERROR_UNKNOWN_USERS, %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM or %GRUN_ERROR_NOT_SUPPORTED; the last one
+ *   in a forked child, or if a sandbox forbids a system call
  */
 GRUN_AVAILABLE_IN_1_0
 GRunRemoteMessagePort *grun_remote_message_port_look_up (const char *name,
@@ -43,7 +43,7 @@ GRunRemoteMessagePort *grun_remote_message_port_look_up (const char *name,
  *
  * Takes a reference.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRetain`.
+ * Threads: any. Core Foundation: `CFRetain`.
  *
  * Returns: (transfer full): the same port
  */
@@ -54,10 +54,10 @@ GRunRemoteMessagePort *grun_remote_message_port_ref (GRunRemoteMessagePort *port
  * grun_remote_message_port_unref:
  * @port: (transfer full): a remote message port
  *
- * Releases a reference. After the last one the pointer must not be used, and the connection ends. Messages that were
- * already sent are still delivered.
+ * Releases a reference. Do not use the pointer after your last release. When no reference is left, the connection ends.
+ * Messages that were already sent are still delivered.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRelease`.
+ * Threads: any. Core Foundation: `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_remote_message_port_unref (GRunRemoteMessagePort *port);
@@ -68,10 +68,10 @@ void grun_remote_message_port_unref (GRunRemoteMessagePort *port);
  *
  * Returns a copy of the name that was passed to grun_remote_message_port_look_up(). An invalid port keeps this name.
  *
- * Threads: any. The corresponding Core Foundation function is `CFMessagePortGetName`.
+ * Threads: any. Core Foundation: `CFMessagePortGetName`.
  *
- * Returns: (transfer full): the name by which the port was looked up, which stays even if the port gets another name.
- *   Free it with g_free().
+ * Returns: (transfer full): the name by which the port was looked up, even if the port has another name now; free it
+ *   with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_remote_message_port_copy_name (GRunRemoteMessagePort *port);
@@ -87,21 +87,21 @@ char *grun_remote_message_port_copy_name (GRunRemoteMessagePort *port);
  *   seconds
  * @receive_timeout: the time to wait for the reply after the message was sent, in seconds
  * @mode: the mode to run the loop in, not %GRUN_MODE_COMMON
- * @error: the return location for an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
+ * @error: a return location for a %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
  *
- * Sends a message, and runs the calling thread's loop in a mode until the reply is there. The other items in the mode
- * continue to work meanwhile. So does a port of this thread that is in the mode.
+ * Sends a message, and runs the calling thread's loop in a mode until the reply is there. Meanwhile the loop serves the
+ * mode's other items, including ports of this thread.
  *
  * With a @send_timeout of less than a millisecond, sending is tried once. With ten days or more, there is no limit.
  * With a @receive_timeout of zero or less, the loop makes one pass. With more than 16 years, there is no limit.
  *
  * The receiver gets copies of the descriptors, and the caller keeps its own.
  *
- * If nothing else may run while the thread waits, pass a mode of your own. This matters most in the function of a port:
- * in a mode of that port, the port would call the function recursively for the next message. See
+ * If nothing else may run while the thread waits, pass a mode of your own. This matters most in a port's function: in a
+ * mode of that port, the next message would call the function recursively. See
  * grun_message_port_set_maximum_handler_depth().
  *
- * Threads: any. The corresponding Core Foundation function is `CFMessagePortSendRequest`.
+ * Threads: any. Core Foundation: `CFMessagePortSendRequest`.
  *
  * Returns: (transfer full) (nullable): the reply, which may be without data; %NULL with
  *   %GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT, %GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT,
@@ -148,28 +148,26 @@ typedef void (*GRunReplyFunc) (GRunRemoteMessagePort *port,
  * @loop: the loop that receives the reply; it must run, or be hosted
  * @mode: the mode in which @loop receives the reply, usually %GRUN_MODE_COMMON
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call with the reply, or with the reason
- *   why there is none; not called before this has returned
+ *   why there is none; not called before grun_remote_message_port_start_request() has returned
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): a function that is called with @user_data after @func, or without @func if @loop ends before the
- *   request
- * @error: the return location for an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
+ * @notify: (nullable): called with @user_data after @func, or without @func if @loop ends before the request
+ * @error: a return location for a %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
  *
  * Sends a message, and calls a function with the reply later. This call neither runs a loop nor blocks the thread. The
  * request holds a reference to the port until it ends.
  *
  * With a @send_timeout of less than a millisecond, sending is tried once. With ten days or more, there is no limit.
- * With a @receive_timeout of zero or less, only a reply that is there when the loop next looks is passed to @func. With
- * more than 16 years, there is no limit.
+ * With a @receive_timeout of zero or less, @func gets only a reply that is there when the loop next looks. With more
+ * than 16 years, there is no limit.
  *
- * The receiver gets copies of the descriptors. The caller keeps its own, and may close them once this has returned.
+ * The receiver gets copies of the descriptors. The caller keeps its own, and may close them after this call.
  *
  * If there is no reply, @func gets one of these errors: %GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT,
  * %GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT, %GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR,
  * %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID, %GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED or
  * %GRUN_MESSAGE_REQUEST_ERROR_CANCELLED.
  *
- * Threads: any. There is no corresponding Core Foundation function; the corresponding GLib function is
- * `g_dbus_connection_call`.
+ * Threads: any. GLib: `g_dbus_connection_call`.
  *
  * Returns: the number of the request, for grun_remote_message_port_cancel_request(). 0 with
  *   %GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID, %GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR or
@@ -198,9 +196,10 @@ guint32 grun_remote_message_port_start_request (GRunRemoteMessagePort *port,
  * Cancels a request. Its function is called with %GRUN_MESSAGE_REQUEST_ERROR_CANCELLED, later, on the thread of the
  * request's loop. A reply that comes later is dropped.
  *
- * Threads: any. The corresponding GLib function is `g_cancellable_cancel`.
+ * Threads: any. GLib: `g_cancellable_cancel`.
  *
- * Returns: %TRUE if the request was cancelled; %FALSE if it had already ended, even if its function was not called yet
+ * Returns: %TRUE if the request was cancelled; %FALSE if it had already ended, although its function may not have been
+ *   called yet
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_remote_message_port_cancel_request (GRunRemoteMessagePort *port,
@@ -213,7 +212,7 @@ gboolean grun_remote_message_port_cancel_request (GRunRemoteMessagePort *port,
  * grun_remote_message_port_send() with a mode, fails with %GRUN_MESSAGE_REQUEST_ERROR_CANCELLED. A later reply is
  * dropped. Call it in a function that the loop calls during the wait.
  *
- * Threads: the thread that waits. There is no corresponding Core Foundation function.
+ * Threads: the thread that waits.
  *
  * Returns: %TRUE if a wait was cancelled; %FALSE if the thread does not wait, or if the reply is already there
  */
@@ -231,14 +230,14 @@ gboolean grun_remote_message_port_cancel_wait (void);
  *   seconds
  * @mode: (nullable): the mode in which the calling thread's loop runs during the wait, not %GRUN_MODE_COMMON; %NULL
  *   blocks the thread instead
- * @error: the return location for an error of the domain %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
+ * @error: a return location for a %GRUN_MESSAGE_REQUEST_ERROR, or %NULL
  *
- * Sends a message that wants no reply. If there is room in the port's queue, this does not wait. With a @send_timeout
- * of less than a millisecond, sending is tried once. With ten days or more, there is no limit.
+ * Sends a message that wants no reply. If there is room in the port's queue, the call does not wait. With a
+ * @send_timeout of less than a millisecond, sending is tried once. With ten days or more, there is no limit.
  *
  * The receiver gets copies of the descriptors, and the caller keeps its own.
  *
- * Threads: any. The corresponding Core Foundation function is `CFMessagePortSendRequest` without a reply mode.
+ * Threads: any. Core Foundation: `CFMessagePortSendRequest` without a reply mode.
  *
  * Returns: %TRUE if the message is in the port's queue; %FALSE with %GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT,
  *   %GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID, %GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR or
@@ -270,17 +269,17 @@ typedef void (*GRunRemoteMessagePortInvalidationFunc) (GRunRemoteMessagePort *po
  * @port: a remote message port
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call once
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): a function that is called with @user_data after @func
+ * @notify: (nullable): called with @user_data after @func
  *
- * Calls a function once when the port becomes invalid. It is called on the thread that invalidates the port, releases
- * its last reference, or notices that the other side has gone. A thread can notice this when it sends a message or
- * waits for a reply. It can also notice this in grun_remote_message_port_look_up(), grun_remote_message_port_is_valid()
- * and grun_remote_message_port_to_string(). Several functions are called in the order in which they were given. If the
- * port is already invalid, @func is called immediately.
+ * Adds a function that is called once when the port becomes invalid. It is called on the thread that invalidates the
+ * port, releases its last reference, or notices that the other side has gone. A thread can notice this when it sends a
+ * message or waits for a reply, and in grun_remote_message_port_look_up(), grun_remote_message_port_is_valid() and
+ * grun_remote_message_port_to_string(). Functions are called in the order in which they were added. If the port is
+ * already invalid, @func is called immediately.
  *
  * The data in @user_data must not own a reference to @port: that would be a reference cycle.
  *
- * Threads: any. The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
+ * Threads: any. Core Foundation: `CFMessagePortSetInvalidationCallBack`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_remote_message_port_add_invalidation_func (GRunRemoteMessagePort *port,
@@ -292,11 +291,11 @@ void grun_remote_message_port_add_invalidation_func (GRunRemoteMessagePort *port
  * grun_remote_message_port_invalidate:
  * @port: a remote message port
  *
- * Ends the connection, for all callers in the process that share it. Requests and messages that wait get
+ * Ends the connection, for all callers in the process that share it. Waiting requests and messages get
  * %GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID, and the functions of grun_remote_message_port_add_invalidation_func() are
  * called. Messages that were already sent are still delivered. A second call does nothing.
  *
- * Threads: any. The corresponding Core Foundation function is `CFMessagePortInvalidate`.
+ * Threads: any. Core Foundation: `CFMessagePortInvalidate`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_remote_message_port_invalidate (GRunRemoteMessagePort *port);
@@ -308,7 +307,7 @@ void grun_remote_message_port_invalidate (GRunRemoteMessagePort *port);
  * Asks the kernel whether the other side has gone. If it has gone, the call first receives the replies that have
  * already come, and then invalidates the port.
  *
- * Threads: any. The corresponding Core Foundation function is `CFMessagePortIsValid`.
+ * Threads: any. Core Foundation: `CFMessagePortIsValid`.
  *
  * Returns: %FALSE once the other side has gone, or the port was invalidated; otherwise %TRUE
  */
@@ -319,13 +318,12 @@ gboolean grun_remote_message_port_is_valid (GRunRemoteMessagePort *port);
  * grun_remote_message_port_to_string:
  * @port: a remote message port
  *
- * Describes the port for people, for example in a log. The call first asks the kernel whether the other side has gone,
- * as grun_remote_message_port_is_valid() does. If the other side has gone, the call invalidates the port.
+ * Describes the port and its state for people, for example in a log. The call first checks the port as
+ * grun_remote_message_port_is_valid() does, which may invalidate it.
  *
- * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
+ * Threads: any. Core Foundation: `CFCopyDescription`.
  *
- * Returns: (transfer full): a description of the port and its state, for people to read; its format may change. Free it
- *   with g_free().
+ * Returns: (transfer full): the description, whose format may change; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_remote_message_port_to_string (GRunRemoteMessagePort *port);

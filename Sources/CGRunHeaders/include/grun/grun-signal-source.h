@@ -23,8 +23,8 @@ GType grun_signal_source_get_type (void) G_GNUC_CONST;
  *
  * Called on the loop's thread like any other callback, so the limits of a signal handler do not apply.
  *
- * The kernel queues signals from SIGRTMIN on, so that each of them counts. It keeps any other signal once, so
- * several can count as one.
+ * The kernel queues each signal from SIGRTMIN on. It keeps only one of several lower signals with the same number, so
+ * these count as one.
  *
  * Returns: %G_SOURCE_CONTINUE, or %G_SOURCE_REMOVE to invalidate the source
  */
@@ -39,28 +39,25 @@ typedef gboolean (*GRunSignalSourceFunc) (GRunSignalSource *source,
  * @replacing: whether to replace a handler that other code in the process has installed, as Python does for SIGINT
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): a function that is called with @user_data when the source is freed, or cannot be made; not when
- *   it is invalidated
- * @error: the return location for an error of the domain %GRUN_ERROR, or %NULL
+ * @notify: (nullable): called with @user_data when the source is freed, or cannot be made; not when it is invalidated
+ * @error: a return location for a %GRUN_ERROR, or %NULL
  *
- * Makes a source that listens to a signal of the process from now on. Add it to any loop with
- * grun_loop_add_signal_source().
+ * Makes a source that listens to a signal of the process from now on, until it is invalidated or freed. Add it to any
+ * loop with grun_loop_add_signal_source().
  *
- * The source listens until it is invalidated or freed. Signals are counted while the source is not in a loop yet, or
- * while its loop is in another mode, so that none is lost. Any number of sources and loops can listen to one signal,
- * and each source gets all of its signals. A source gets a signal even if the process ignored it before, as SIGHUP
- * under `nohup`.
+ * No signal is lost: the source also counts signals before it is in a loop, and while its loop is in another mode. Any
+ * number of sources and loops can listen to one signal, and each source gets every signal. A source also gets a signal
+ * that the process ignored before, such as SIGHUP under `nohup`.
  *
- * When the last source of a signal ends, the former disposition is restored, unless other code has installed another
- * one meanwhile.
+ * When the last source of a signal ends, the former disposition is restored, unless other code has changed the
+ * disposition meanwhile.
  *
- * The library changes no signal mask, so a signal that every thread has blocked waits. System calls are restarted,
- * except for those that never are, such as poll() and nanosleep() (signal(7)). Programs that the process starts inherit
- * nothing, not even that the signal was ignored before. In a forked child that does not exec(), the sources get no
- * signals.
+ * The library changes no signal mask, so a signal that every thread blocks waits. Interrupted system calls are
+ * restarted, except for those that never are, such as poll() and nanosleep(): see signal(7). Programs that the process
+ * starts have the default disposition, even if the signal was ignored before. In a forked child that does not exec(),
+ * the sources get no signals.
  *
- * Threads: any. There is no corresponding Core Foundation function; the corresponding GLib function is
- * g_unix_signal_source_new().
+ * Threads: any. GLib: g_unix_signal_source_new().
  *
  * Returns: (transfer full) (nullable): the source; %NULL with %GRUN_ERROR_SIGNAL_REFUSED, %GRUN_ERROR_SIGNAL_HANDLED,
  *   %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM or %GRUN_ERROR_NOT_SUPPORTED; the last one in a forked child, or if a
@@ -80,7 +77,7 @@ GRunSignalSource *grun_signal_source_new (gint signum,
  *
  * Takes a reference.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRetain`.
+ * Threads: any. Core Foundation: `CFRetain`.
  *
  * Returns: (transfer full): the same source
  */
@@ -91,11 +88,10 @@ GRunSignalSource *grun_signal_source_ref (GRunSignalSource *source);
  * grun_signal_source_unref:
  * @source: (transfer full): a signal source
  *
- * Releases a reference. After the last one the pointer must not be used, and the `notify` function of
- * grun_signal_source_new() is called, on this thread. A loop holds a reference to the source while the source is in one
- * of the loop's modes.
+ * Releases a reference. Do not use the pointer after your last release. When no reference is left, `notify` of
+ * grun_signal_source_new() is called on this thread. A loop holds a reference to each source in its modes.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRelease`.
+ * Threads: any. Core Foundation: `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_signal_source_unref (GRunSignalSource *source);
@@ -106,7 +102,7 @@ void grun_signal_source_unref (GRunSignalSource *source);
  *
  * Returns the number of the signal that was passed to grun_signal_source_new(). An invalid source keeps this number.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  *
  * Returns: the number of the signal
  */
@@ -121,7 +117,7 @@ gint grun_signal_source_get_signum (GRunSignalSource *source);
  * that have come already. The `notify` function of grun_signal_source_new() is called when the source is freed, which
  * may be later. A second call does nothing.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceInvalidate`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_signal_source_invalidate (GRunSignalSource *source);
@@ -132,7 +128,7 @@ void grun_signal_source_invalidate (GRunSignalSource *source);
  *
  * Returns whether the source is valid. An invalid source is in no mode, and does not listen to its signal.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceIsValid`.
  *
  * Returns: %FALSE once the source was invalidated, otherwise %TRUE
  */
@@ -144,11 +140,10 @@ gboolean grun_signal_source_is_valid (GRunSignalSource *source);
  * @source: a signal source
  * @label: (nullable): a text in UTF-8; %NULL removes the label
  *
- * Sets a label for people who read grun_signal_source_to_string() or a trace. Any text is a label, even the empty text.
- * The text is copied. It is shown on one line, 120 characters of it at most. You can set the label at any time, also
- * after the source became invalid. A source without a label costs nothing.
+ * Sets a label, which grun_signal_source_to_string(), traces and stall reports show on one line, cut to 120 characters.
+ * The text is copied whole, and may be empty. An invalid source can get a label, too.
  *
- * Threads: any. The corresponding GLib function is g_source_set_name().
+ * Threads: any. GLib: g_source_set_name().
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_signal_source_set_label (GRunSignalSource *source,
@@ -158,13 +153,11 @@ void grun_signal_source_set_label (GRunSignalSource *source,
  * grun_signal_source_copy_label:
  * @source: a signal source
  *
- * Returns a copy of the source's label, because another thread may change the label meanwhile. An invalid source keeps
- * its label.
+ * Returns a copy of the source's label. An invalid source keeps its label.
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
+ * Threads: any. GLib: g_source_get_name(), which returns no copy.
  *
- * Returns: (transfer full) (nullable): a copy of the whole label; %NULL if the source has no label. Free it with
- *   g_free().
+ * Returns: (transfer full) (nullable): the whole label, or %NULL if the source has none; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_signal_source_copy_label (GRunSignalSource *source);
@@ -173,12 +166,11 @@ char *grun_signal_source_copy_label (GRunSignalSource *source);
  * grun_signal_source_to_string:
  * @source: a signal source
  *
- * Describes the source for people, for example in a log. An invalid source can be described, too.
+ * Describes the source and its state for people, for example in a log. An invalid source can be described, too.
  *
- * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
+ * Threads: any. Core Foundation: `CFCopyDescription`.
  *
- * Returns: (transfer full): a description of the source and its state, for people to read; its format may change. Free
- *   it with g_free().
+ * Returns: (transfer full): the description, whose format may change; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_signal_source_to_string (GRunSignalSource *source);
@@ -187,18 +179,17 @@ char *grun_signal_source_to_string (GRunSignalSource *source);
  * grun_loop_add_signal_source:
  * @loop: a loop
  * @source: a signal source
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
- * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
+ * @error: a return location for a %GRUN_ERROR, or %NULL
  *
  * Adds a signal source to a mode, or to every common mode. The loop takes a reference. Adding a source again, or adding
  * an invalid source, does nothing. A source that is in another loop is refused with a g_critical().
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
+ * Threads: any. Core Foundation: `CFRunLoopAddSource`.
  *
  * Returns: %TRUE if the source is in the mode. %FALSE without an error if the call was refused, the source is invalid,
- *   or the loop has ended. %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the source.
- *   The usual error is %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the source has joined none of the
- *   modes.
+ *   or the loop has ended. %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the source,
+ *   usually %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the source has joined none of the modes.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_signal_source (GRunLoop *loop,
@@ -210,12 +201,12 @@ gboolean grun_loop_add_signal_source (GRunLoop *loop,
  * grun_loop_remove_signal_source:
  * @loop: a loop
  * @source: a signal source
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
- * Removes a signal source from a mode, or from every common mode. It continues to listen to its signal. If the source
+ * Removes a signal source from a mode, or from every common mode. The source still listens to its signal. If the source
  * is not in the mode, nothing happens.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+ * Threads: any. Core Foundation: `CFRunLoopRemoveSource`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_signal_source (GRunLoop *loop,
@@ -226,11 +217,11 @@ void grun_loop_remove_signal_source (GRunLoop *loop,
  * grun_loop_contains_signal_source:
  * @loop: a loop
  * @source: a signal source
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Returns whether a signal source is in a mode of the loop. An invalid source is in no mode.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ * Threads: any. Core Foundation: `CFRunLoopContainsSource`.
  *
  * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */

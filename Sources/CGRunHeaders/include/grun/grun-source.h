@@ -20,8 +20,8 @@ GType grun_source_get_type (void) G_GNUC_CONST;
  * @source: the source that was signalled
  * @user_data: (closure): the data that was passed to grun_source_new()
  *
- * A function that is called on the loop's thread after its source was signalled. The signal is cleared before the call.
- * If the function signals the source, the next pass performs the source again.
+ * A function that is called on the loop's thread after its source was signalled. The signal is cleared before the call,
+ * so the function can signal the source again for the next pass.
  *
  * Returns: %G_SOURCE_CONTINUE, or %G_SOURCE_REMOVE to invalidate the source
  */
@@ -31,7 +31,7 @@ typedef gboolean (*GRunSourceFunc) (GRunSource *source,
 /**
  * GRunScheduleFunc:
  * @source: the source
- * @loop: the loop that it was added to or removed from
+ * @loop: the loop that the source was added to or removed from
  * @mode: the name of the mode, never %GRUN_MODE_COMMON
  * @user_data: (closure): the data that was passed to grun_source_new_full()
  *
@@ -49,14 +49,14 @@ typedef void (*GRunScheduleFunc) (GRunSource *source,
  *   the order of their first signals
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call after the source was signalled
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): the function to call with @user_data when the source is freed, not when it is invalidated
+ * @notify: (nullable): called with @user_data when the source is freed, not when it is invalidated
  *
  * Creates a source whose function is called once after the source was signalled, however often it was signalled.
  *
- * Signalling does not wake a sleeping loop: call grun_loop_wake_up() after grun_source_signal(). A source can be in
- * several modes and in several loops. A signal is performed only once, in the mode that comes to it first.
+ * A signal does not wake a sleeping loop: call grun_loop_wake_up() after grun_source_signal(). A source can be in
+ * several modes and in several loops. The first of these modes that runs performs the source, and only once.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceCreate`.
  *
  * Returns: (transfer full): the source
  */
@@ -74,12 +74,12 @@ GRunSource *grun_source_new (gint order,
  *   source is invalidated, and when the loop's thread ends
  * @perform: the function to call after the source was signalled
  * @user_data: (nullable): the data to pass to the three functions
- * @notify: (nullable): the function to call with @user_data when the source is freed, not when it is invalidated
+ * @notify: (nullable): called with @user_data when the source is freed, not when it is invalidated
  *
- * Creates a source that is notified when it is added to a mode of a loop or removed from one. So the code that signals
- * the source can keep a list of the loops to wake.
+ * Creates a source that is also notified when it is added to a mode or removed from one. So the code that signals the
+ * source can keep a list of the loops to wake.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceCreate`.
  *
  * Returns: (transfer full): the source
  */
@@ -97,7 +97,7 @@ GRunSource *grun_source_new_full (gint order,
  *
  * Takes a reference.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRetain`.
+ * Threads: any. Core Foundation: `CFRetain`.
  *
  * Returns: (transfer full): the same source
  */
@@ -108,11 +108,10 @@ GRunSource *grun_source_ref (GRunSource *source);
  * grun_source_unref:
  * @source: (transfer full): a source
  *
- * Releases a reference. A loop holds its own reference to each source that is in it. Do not use the pointer after you
- * have released your last reference.
+ * Releases a reference. Do not use the pointer after your last release. A loop holds a reference to each source in its
+ * modes.
  *
- * Threads: any; the thread that releases the last reference calls the notify function of the source's data. The
- * corresponding Core Foundation function is `CFRelease`.
+ * Threads: any; the thread that releases the last reference calls the source's `notify`. Core Foundation: `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_source_unref (GRunSource *source);
@@ -123,7 +122,7 @@ void grun_source_unref (GRunSource *source);
  *
  * Marks the source to be performed. Does not wake the loop. An invalid source ignores the call.
  *
- * Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
+ * Threads: any; not from a signal handler. Core Foundation: `CFRunLoopSourceSignal`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_source_signal (GRunSource *source);
@@ -132,10 +131,9 @@ void grun_source_signal (GRunSource *source);
  * grun_source_is_signalled:
  * @source: a source
  *
- * Returns whether the source was signalled and still waits to be performed. The signal is cleared before the source's
- * function is called.
+ * Returns whether the source still waits to be performed. The signal is cleared before the source's function is called.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsSignalled`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceIsSignalled`.
  *
  * Returns: whether the source was signalled and has not been performed since; %FALSE in an invalid source
  */
@@ -148,7 +146,7 @@ gboolean grun_source_is_signalled (GRunSource *source);
  *
  * Returns the order of the source. Signalled sources are performed in ascending order.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceGetOrder`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceGetOrder`.
  *
  * Returns: the order that was passed to grun_source_new()
  */
@@ -160,10 +158,10 @@ gint grun_source_get_order (GRunSource *source);
  * @source: a source
  *
  * Removes the source from every mode of every loop, permanently. The `cancel` function of grun_source_new_full() is
- * called once for each mode, on this thread. The notify function of the source's data is called when the source is
- * freed, which may be later. A second call does nothing.
+ * called once for each mode, on this thread. Its `notify` is called when the source is freed, which may be later. A
+ * second call does nothing.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceInvalidate`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_source_invalidate (GRunSource *source);
@@ -174,7 +172,7 @@ void grun_source_invalidate (GRunSource *source);
  *
  * Returns whether the source is valid. An invalid source is in no mode, and ignores grun_source_signal().
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceIsValid`.
  *
  * Returns: %FALSE once the source was invalidated
  */
@@ -186,11 +184,10 @@ gboolean grun_source_is_valid (GRunSource *source);
  * @source: a source
  * @label: (nullable): the label, a text in UTF-8; %NULL removes the label
  *
- * Sets the program's name for the source, for people who read grun_source_to_string(), a trace or a stall report. Any
- * text is a label, even the empty text. The label is copied whole, but only its first 120 characters are shown, on one
- * line. It can be set at any time, even when the source is invalid. A source without a label needs no memory for it.
+ * Sets a label, which grun_source_to_string(), traces and stall reports show on one line, cut to 120 characters. The
+ * text is copied whole, and may be empty. An invalid source can get a label, too.
  *
- * Threads: any. The corresponding GLib function is g_source_set_name().
+ * Threads: any. GLib: g_source_set_name().
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_source_set_label (GRunSource *source,
@@ -200,10 +197,9 @@ void grun_source_set_label (GRunSource *source,
  * grun_source_copy_label:
  * @source: a source
  *
- * Returns a copy of the source's label, because another thread may change the label meanwhile. An invalid source keeps
- * its label.
+ * Returns a copy of the source's label. An invalid source keeps its label.
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
+ * Threads: any. GLib: g_source_get_name(), which returns no copy.
  *
  * Returns: (transfer full) (nullable): the whole label, or %NULL if the source has none; free it with g_free()
  */
@@ -214,9 +210,9 @@ char *grun_source_copy_label (GRunSource *source);
  * grun_source_to_string:
  * @source: a source
  *
- * Describes the source for people, for example in a log. An invalid source can be described, too.
+ * Describes the source and its state for people, for example in a log. An invalid source can be described, too.
  *
- * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
+ * Threads: any. Core Foundation: `CFCopyDescription`.
  *
  * Returns: (transfer full): a text for people: whether the source is signalled and valid, its order and its functions;
  *   free it with g_free()
@@ -228,13 +224,13 @@ char *grun_source_to_string (GRunSource *source);
  * grun_loop_add_source:
  * @loop: a loop
  * @source: a source
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Adds a source to a mode, or to every common mode. The loop takes a reference. The `schedule` function of
  * grun_source_new_full() is called once for each mode, on the calling thread. Adding a source again, or adding an
  * invalid source, does nothing.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddSource`.
+ * Threads: any. Core Foundation: `CFRunLoopAddSource`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_add_source (GRunLoop *loop,
@@ -245,12 +241,12 @@ void grun_loop_add_source (GRunLoop *loop,
  * grun_loop_remove_source:
  * @loop: a loop
  * @source: a source
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Removes a source from a mode, or from every common mode. The `cancel` function of grun_source_new_full() is called
  * once for each mode, on the calling thread. If the source is not in the mode, nothing happens.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
+ * Threads: any. Core Foundation: `CFRunLoopRemoveSource`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_source (GRunLoop *loop,
@@ -261,11 +257,11 @@ void grun_loop_remove_source (GRunLoop *loop,
  * grun_loop_contains_source:
  * @loop: a loop
  * @source: a source
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Returns whether a source is in a mode of the loop. An invalid source is in no mode.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+ * Threads: any. Core Foundation: `CFRunLoopContainsSource`.
  *
  * Returns: whether the source is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */

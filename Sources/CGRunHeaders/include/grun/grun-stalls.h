@@ -35,36 +35,38 @@ typedef void (*GRunStallFunc) (GRunLoop *loop,
  * @func: (nullable) (scope notified) (closure user_data) (destroy notify): the function to call; with %NULL, stalls are
  *   logged as warnings
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): a function that is called with @user_data after the last call of @func, on any thread;
- *   immediately if @func is %NULL or on an error
- * @error: the return location for %GRUN_ERROR_NO_THREAD, %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM or, in a forked
+ * @notify: (nullable): called with @user_data after the last call of @func, on any thread; immediately if @func is
+ *   %NULL or on an error
+ * @error: a return location for %GRUN_ERROR_NO_THREAD, %GRUN_ERROR_LIMIT_REACHED, %GRUN_ERROR_SYSTEM or, in a forked
  *   child or if a sandbox forbids a system call, %GRUN_ERROR_NOT_SUPPORTED; or %NULL
  *
- * Reports callouts of a loop that run longer than @seconds. A stall is noticed at most @seconds / 8 late, or a
- * millisecond if that is longer. The report names the callout and holds a backtrace of the loop's thread, which is
- * taken with the signal SIGURG.
+ * Reports callouts that take longer than @seconds. A callout is a call of a function of the program by the loop. A
+ * stall is noticed at most @seconds / 8 late, or a millisecond if that is longer. The report names the callout and
+ * holds a backtrace of the loop's thread, which is taken with the signal SIGURG.
  *
  * Waiting is not a stall. A callback of the host that takes long is a stall: the report names its GSource, if that has
  * a name (see g_source_set_name()). If the program has its own handler for SIGURG, reports have no backtrace, and
  * callbacks of the host are not reported.
  *
  * A report does not wait for a lock that the stalled thread holds, such as the lock of the dynamic linker, of the log
- * or of a stream. If the stalled thread holds the lock of malloc(), @func cannot be called. Then a line with addresses
- * instead of names is written to standard error after 50 milliseconds, by write(). @func is called when the lock is
- * free. Without @func, this line is also written if the log does not return within 50 milliseconds. @func must not wait
- * for a lock that the loop's thread holds: printf() waits if that thread holds the lock of standard output.
+ * or of a stream. If the stalled thread holds the lock of malloc(), @func is called only when this lock is free. After
+ * 50 milliseconds, write() writes a line with addresses instead of names to standard error. Without @func, it also
+ * writes this line if the log does not return within 50 milliseconds.
+ *
+ * @func must not wait for a lock that the loop's thread holds. For example, printf() waits if that thread holds the
+ * lock of standard output.
  *
  * A signal ends a nanosleep() or usleep() of the loop's thread early, with EINTR. g_usleep() sleeps on.
  *
  * The handler of SIGURG needs 2,048 bytes on the stack of the loop's thread (x86-64), besides the kernel's frame of
  * getauxval(AT_MINSIGSTKSZ) bytes. It runs on the alternate stack of a thread that has one: see sigaltstack(2).
  *
- * The watch ends when you call grun_loop_unwatch_stalls(), or when the loop's thread ends; immediately if the thread
- * has ended already. A loop can have several watches.
+ * The watch ends when you call grun_loop_unwatch_stalls(), or when the loop's thread ends. If the thread has ended
+ * already, the watch ends immediately. A loop can have several watches.
  *
  * To log the stalls of all loops, start the program with GRUN_STALLS=200ms in its environment.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  *
  * Returns: a number for grun_loop_unwatch_stalls(), greater than 0; 0 on an error
  */
@@ -81,9 +83,9 @@ guint64 grun_loop_watch_stalls (GRunLoop *loop,
  * @loop: the loop
  * @id: the number that grun_loop_watch_stalls() has returned
  *
- * Ends a watch. If its function is being called, that call continues.
+ * Ends a watch. A running call of its function continues.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  *
  * Returns: %FALSE if the watch has ended already, or belongs to another loop; otherwise %TRUE
  */

@@ -30,15 +30,15 @@ typedef void (*GRunThreadSetUpFunc) (GRunLoop *loop,
  * @name: the thread's name, of which the system keeps 15 bytes
  * @set_up: (nullable) (scope call) (closure user_data): the function to call on the thread before its loop runs
  * @user_data: (nullable): the data to pass to @set_up
- * @error: where to put an error of the domain %GRUN_ERROR, or %NULL
+ * @error: a return location for a %GRUN_ERROR, or %NULL
  *
  * Starts a thread and waits until its loop runs.
  *
- * The loop has a home context of its own, which is the thread's default context: GIO operations that are started on the
- * thread complete there. The loop always has something to wait for. It runs until grun_thread_stop() is called, or
+ * The loop has its own home context, which is the thread's default context: GIO operations that the thread starts
+ * complete there. The loop always has something to wait for. It runs until grun_thread_stop() is called, or
  * grun_loop_stop() ends its outermost run. Releasing the #GRunThread does not end the thread.
  *
- * Threads: any. The corresponding Foundation class is `NSThread`, with a run loop run in its main method.
+ * Threads: any. Foundation: `NSThread`, with a run loop run in its main method.
  *
  * Returns: (transfer full) (nullable): the thread; %NULL with %GRUN_ERROR_NO_THREAD if the system has no thread left,
  *   %GRUN_ERROR_LIMIT_REACHED if no descriptor or memory is left, %GRUN_ERROR_SYSTEM for another reason, or
@@ -56,7 +56,7 @@ GRunThread *grun_thread_new (const char *name,
  *
  * Takes a reference.
  *
- * Threads: any. The corresponding GLib function is g_thread_ref().
+ * Threads: any. GLib: g_thread_ref().
  *
  * Returns: (transfer full): the same thread
  */
@@ -67,10 +67,10 @@ GRunThread *grun_thread_ref (GRunThread *thread);
  * grun_thread_unref:
  * @thread: (transfer full): a thread
  *
- * Releases a reference. The thread itself goes on: see grun_thread_stop(). Do not use the pointer after you have
- * released your last reference.
+ * Releases a reference. Do not use the pointer after your last release. The thread itself continues: see
+ * grun_thread_stop().
  *
- * Threads: any. The corresponding GLib function is g_thread_unref().
+ * Threads: any. GLib: g_thread_unref().
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_thread_unref (GRunThread *thread);
@@ -79,12 +79,11 @@ void grun_thread_unref (GRunThread *thread);
  * grun_thread_copy_name:
  * @thread: a thread
  *
- * Returns a copy of the name that was passed to grun_thread_new(). The copy is the whole name, although the system
- * keeps only 15 bytes.
+ * Returns a copy of the name that was passed to grun_thread_new().
  *
- * Threads: any. The corresponding Foundation property is `NSThread.name`.
+ * Threads: any. Foundation: `NSThread.name`.
  *
- * Returns: (transfer full): the whole name that the thread was given; free it with g_free()
+ * Returns: (transfer full): the whole name, although the system keeps only 15 bytes; free it with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_thread_copy_name (GRunThread *thread);
@@ -95,7 +94,7 @@ char *grun_thread_copy_name (GRunThread *thread);
  *
  * Returns the loop that the thread runs. The loop exists at least as long as @thread, even after the thread's end.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  *
  * Returns: (transfer none): the thread's loop, which does nothing any more after the thread's end; take a reference to
  *   keep it longer than @thread
@@ -110,8 +109,7 @@ GRunLoop *grun_thread_get_loop (GRunThread *thread);
  * Ends every run on the thread, and then the thread. The callbacks on its stack return first. A second call does
  * nothing.
  *
- * Threads: any, the thread itself included. The corresponding Foundation method is `-[NSThread cancel]`, which only
- * sets a flag.
+ * Threads: any, the thread itself included. Foundation: `-[NSThread cancel]`, which only sets a flag.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_thread_stop (GRunThread *thread);
@@ -120,11 +118,10 @@ void grun_thread_stop (GRunThread *thread);
  * grun_thread_wait:
  * @thread: a thread
  *
- * Waits until the thread has ended. It does not stop the thread. If the thread has ended already, this returns
- * immediately.
+ * Waits until the thread has ended, but does not stop it. If the thread has ended already, this returns immediately.
  *
- * Threads: any but the thread itself, which would wait forever: there the call is a g_critical() and does not wait. The
- * corresponding GLib function is g_thread_join(), which also releases the reference.
+ * Threads: any but the thread itself, which would wait forever: there the call is a g_critical() and does not wait.
+ * GLib: g_thread_join(), which also releases the reference.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_thread_wait (GRunThread *thread);

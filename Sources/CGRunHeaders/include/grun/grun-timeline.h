@@ -14,16 +14,15 @@ G_BEGIN_DECLS
 /**
  * grun_timeline_start:
  *
- * Starts to record what all loops of the process do. If the recording is already under way, this does nothing.
+ * Starts to record what all loops of the process do. If a recording is under way, this does nothing.
  *
- * The records show which callouts were called, when and for how long, and how late timers were. They show when a loop
- * slept and which thread woke it, the modes and nested runs, and the host's own work. The last 65,536 records of each
- * loop are kept.
+ * The records contain callouts and their times, the delays of timers, sleeps and the threads that ended them, modes,
+ * nested runs, and the host's own work. The last 65,536 records of each loop are kept.
  *
  * To record a program from its first loop on, start it with GRUN_TIMELINE=run.html in its environment. The picture is
  * written when the program exits by exit() or at the end of main().
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_timeline_start (void);
@@ -31,10 +30,9 @@ void grun_timeline_start (void);
 /**
  * grun_timeline_stop:
  *
- * Stops the recording that grun_timeline_start() has started. The records are kept. If nothing is being recorded, this
- * does nothing.
+ * Stops the recording, and keeps the records. If nothing is being recorded, this does nothing.
  *
- * Threads: any. There is no corresponding Core Foundation function.
+ * Threads: any.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_timeline_stop (void);
@@ -43,17 +41,16 @@ void grun_timeline_stop (void);
  * grun_timeline_write:
  * @path: (type filename): the file, which is replaced once the new one is complete; a device or a pipe is written to
  *   directly
- * @error: the return location for %GRUN_ERROR_SYSTEM, or for %GRUN_ERROR_NOT_SUPPORTED in a forked child; or %NULL
+ * @error: a return location for %GRUN_ERROR_SYSTEM, or for %GRUN_ERROR_NOT_SUPPORTED in a forked child; or %NULL
  *
- * Writes a picture of what was recorded so far. If the name ends in `.json`, in small letters or capitals, it writes
- * trace events for Perfetto and Chrome's viewer. Otherwise it writes a page that any browser shows without a network.
- * It may be called again.
+ * Writes a picture of what was recorded so far. If the name ends in `.json`, in small letters or capitals, the file
+ * contains trace events for Perfetto and Chrome's viewer. Otherwise it is a page that any browser shows without a
+ * network. You can call this several times.
  *
  * A new file has the mode 0644 without the bits of the umask. An existing file keeps its mode. In a sticky folder such
  * as /tmp, a file, a link or a pipe of another user is not touched: that is an error.
  *
- * Threads: any; the call takes some milliseconds for each thousand records. There is no corresponding Core Foundation
- * function.
+ * Threads: any; the call takes some milliseconds for each thousand records.
  *
  * Returns: %FALSE on an error, after which an existing file with that name is unchanged; otherwise %TRUE
  */

@@ -33,22 +33,22 @@ typedef gboolean (*GRunTimerFunc) (GRunTimer *timer,
  * @repeats: whether the timer repeats; %FALSE makes a one-shot timer
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): the function to call with @user_data when the timer is invalidated or freed; a one-shot timer is
- *   invalidated after it has fired
+ * @notify: (nullable): called with @user_data when the timer is invalidated or freed; a one-shot timer is invalidated
+ *   after it has fired
  *
  * Creates a timer whose first fire date is @seconds from now. The timer fires only while it is in a loop: see
  * grun_loop_add_timer().
  *
- * Zero or negative @seconds mean 0.1 ms in a repeating timer, and now in a one-shot timer. Infinity means the longest
- * time there is, 16 years.
+ * Zero or negative @seconds mean 0.1 ms in a repeating timer, and now in a one-shot timer. Infinity means 16 years, the
+ * longest time.
  *
- * A timer never fires before its date. A repeating timer keeps to its grid of dates: its next date is the first date of
- * the grid after @func has returned. Missed dates are skipped.
+ * A timer never fires before its date. A repeating timer keeps to its grid of dates. Its next date is the first date of
+ * the grid after @func has returned: missed dates are skipped.
  *
  * A timer is in one loop at a time, and in any number of the loop's modes. It does not fire in a nested run that its
  * own function starts.
  *
- * Threads: any. The corresponding Foundation method is `-[NSTimer timerWithTimeInterval:repeats:block:]`.
+ * Threads: any. Foundation: `-[NSTimer timerWithTimeInterval:repeats:block:]`.
  *
  * Returns: (transfer full): the timer
  */
@@ -63,19 +63,19 @@ GRunTimer *grun_timer_new (gdouble seconds,
  * grun_timer_new_at:
  * @fire_date: the first fire date, in microseconds as g_get_monotonic_time() counts them; a date that has passed means
  *   now
- * @seconds: the time between two dates, in seconds; zero or negative makes a one-shot timer; infinity means the longest
- *   time there is, 16 years
+ * @seconds: the time between two dates, in seconds; zero or negative makes a one-shot timer; infinity means 16 years,
+ *   the longest time
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): the function to call with @user_data when the timer is invalidated or freed; a one-shot timer is
- *   invalidated after it has fired
+ * @notify: (nullable): called with @user_data when the timer is invalidated or freed; a one-shot timer is invalidated
+ *   after it has fired
  *
  * Creates a timer whose first fire date is a point in time. See grun_timer_new().
  *
  * If @fire_date is more than 16 years ahead, the timer fires in 16 years, but grun_timer_get_next_fire_date() returns
  * the date as it was given.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerCreate`.
+ * Threads: any. Core Foundation: `CFRunLoopTimerCreate`.
  *
  * Returns: (transfer full): the timer
  */
@@ -92,7 +92,7 @@ GRunTimer *grun_timer_new_at (gint64 fire_date,
  *
  * Takes a reference.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRetain`.
+ * Threads: any. Core Foundation: `CFRetain`.
  *
  * Returns: (transfer full): the same timer
  */
@@ -103,10 +103,10 @@ GRunTimer *grun_timer_ref (GRunTimer *timer);
  * grun_timer_unref:
  * @timer: (transfer full): a timer
  *
- * Releases a reference. A loop holds its own reference to each timer that is in it. Do not use the pointer after you
- * have released your last reference.
+ * Releases a reference. Do not use the pointer after your last release. A loop holds a reference to each timer in its
+ * modes.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRelease`.
+ * Threads: any. Core Foundation: `CFRelease`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_timer_unref (GRunTimer *timer);
@@ -118,7 +118,7 @@ void grun_timer_unref (GRunTimer *timer);
  * Returns the date at which the timer fires next, without the timer's tolerance. A date that has passed means that the
  * timer is overdue, or that its function is running.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerGetNextFireDate`.
+ * Threads: any. Core Foundation: `CFRunLoopTimerGetNextFireDate`.
  *
  * Returns: the timer's next fire date, in microseconds as g_get_monotonic_time() counts them; -1 once the timer is
  *   invalid
@@ -131,13 +131,13 @@ gint64 grun_timer_get_next_fire_date (GRunTimer *timer);
  * @timer: a timer
  * @fire_date: the new date, in microseconds as g_get_monotonic_time() counts them; a date that has passed means now
  *
- * Moves the timer to a new date, in all its modes. An invalid timer ignores the call. A call from another thread than
- * the loop's wakes the loop. If @fire_date is more than 16 years ahead, the timer fires in 16 years.
+ * Moves the timer to a new date, in all its modes. On an invalid timer, this does nothing. A call on another thread
+ * than the loop's wakes the loop. If @fire_date is more than 16 years ahead, the timer fires in 16 years.
  *
  * Inside the timer's own function, the new date replaces the next date of the grid. A one-shot timer cannot be moved
  * from inside its function.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerSetNextFireDate`.
+ * Threads: any. Core Foundation: `CFRunLoopTimerSetNextFireDate`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_timer_set_next_fire_date (GRunTimer *timer,
@@ -150,7 +150,7 @@ void grun_timer_set_next_fire_date (GRunTimer *timer,
  * Returns the time between two dates of a repeating timer, which is at most 16 years. An invalid timer keeps its
  * interval.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerGetInterval`.
+ * Threads: any. Core Foundation: `CFRunLoopTimerGetInterval`.
  *
  * Returns: the seconds between two dates of the timer; 0 in a one-shot timer
  */
@@ -163,7 +163,7 @@ gdouble grun_timer_get_interval (GRunTimer *timer);
  *
  * Returns whether the timer repeats. A timer that does not repeat is invalidated after it has fired.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerDoesRepeat`.
+ * Threads: any. Core Foundation: `CFRunLoopTimerDoesRepeat`.
  *
  * Returns: whether the timer fires more than once
  */
@@ -174,12 +174,11 @@ gboolean grun_timer_does_repeat (GRunTimer *timer);
  * grun_timer_get_tolerance:
  * @timer: a timer
  *
- * Returns how much later than its date the timer may fire. The result may differ from the time that
- * grun_timer_set_tolerance() was called with, because that function limits the time.
+ * Returns how much later than its date the timer may fire, as grun_timer_set_tolerance() has limited it.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerGetTolerance`.
+ * Threads: any. Core Foundation: `CFRunLoopTimerGetTolerance`.
  *
- * Returns: the time by which the timer may fire later than its date, in seconds
+ * Returns: the tolerance, in seconds
  */
 GRUN_AVAILABLE_IN_1_0
 gdouble grun_timer_get_tolerance (GRunTimer *timer);
@@ -193,7 +192,7 @@ gdouble grun_timer_get_tolerance (GRunTimer *timer);
  * Sets how much later than its date the timer may fire. With a tolerance, the loop can handle several timers in one
  * wake-up. The tolerance of a new timer is 0.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerSetTolerance`.
+ * Threads: any. Core Foundation: `CFRunLoopTimerSetTolerance`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_timer_set_tolerance (GRunTimer *timer,
@@ -206,7 +205,7 @@ void grun_timer_set_tolerance (GRunTimer *timer,
  * Calls the timer's function now, on this thread. A repeating timer keeps its dates. A one-shot timer is invalidated
  * after the call. An invalid timer ignores the call.
  *
- * Threads: any. The corresponding Foundation method is `-[NSTimer fire]`.
+ * Threads: any. Foundation: `-[NSTimer fire]`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_timer_fire (GRunTimer *timer);
@@ -215,11 +214,11 @@ void grun_timer_fire (GRunTimer *timer);
  * grun_timer_invalidate:
  * @timer: a timer
  *
- * Removes the timer from every mode, permanently, and calls the notify function of its data on this thread. If the
- * timer's function is running, the notify function is called only after that function has returned, perhaps on the
- * thread that ran it. A second call does nothing.
+ * Removes the timer from every mode, permanently, and calls its `notify` on this thread. If the timer's function is
+ * running, `notify` is called after that function has returned, perhaps on the thread that ran it. A second call does
+ * nothing.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerInvalidate`.
+ * Threads: any. Core Foundation: `CFRunLoopTimerInvalidate`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_timer_invalidate (GRunTimer *timer);
@@ -230,7 +229,7 @@ void grun_timer_invalidate (GRunTimer *timer);
  *
  * Returns whether the timer is valid. An invalid timer is in no mode, and does not fire.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerIsValid`.
+ * Threads: any. Core Foundation: `CFRunLoopTimerIsValid`.
  *
  * Returns: %FALSE once the timer was invalidated. A one-shot timer is invalidated when it fires.
  */
@@ -242,11 +241,10 @@ gboolean grun_timer_is_valid (GRunTimer *timer);
  * @timer: a timer
  * @label: (nullable): the label, a text in UTF-8; %NULL removes the label
  *
- * Sets a label for people who read grun_timer_to_string(), a trace or a stall report. Any
- * text is a label, even the empty text. The label is copied whole, but only its first 120 characters are shown, on one
- * line. It can be set at any time, even when the timer is invalid. A timer without a label needs no memory for it.
+ * Sets a label, which grun_timer_to_string(), traces and stall reports show on one line, cut to 120 characters. The
+ * text is copied whole, and may be empty. An invalid timer can get a label, too.
  *
- * Threads: any. The corresponding GLib function is g_source_set_name().
+ * Threads: any. GLib: g_source_set_name().
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_timer_set_label (GRunTimer *timer,
@@ -256,10 +254,9 @@ void grun_timer_set_label (GRunTimer *timer,
  * grun_timer_copy_label:
  * @timer: a timer
  *
- * Returns a copy of the timer's label, because another thread may change the label meanwhile. An invalid timer keeps
- * its label.
+ * Returns a copy of the timer's label. An invalid timer keeps its label.
  *
- * Threads: any. The corresponding GLib function is g_source_get_name(), which returns no copy.
+ * Threads: any. GLib: g_source_get_name(), which returns no copy.
  *
  * Returns: (transfer full) (nullable): the whole label, or %NULL if the timer has none; free it with g_free()
  */
@@ -270,9 +267,9 @@ char *grun_timer_copy_label (GRunTimer *timer);
  * grun_timer_to_string:
  * @timer: a timer
  *
- * Describes the timer for people, for example in a log. An invalid timer can be described, too.
+ * Describes the timer and its state for people, for example in a log. An invalid timer can be described, too.
  *
- * Threads: any. The corresponding Core Foundation function is `CFCopyDescription`.
+ * Threads: any. Core Foundation: `CFCopyDescription`.
  *
  * Returns: (transfer full): a text for people: whether the timer is valid and firing, its interval, its tolerance and
  *   its next fire date; free it with g_free()
@@ -284,12 +281,12 @@ char *grun_timer_to_string (GRunTimer *timer);
  * grun_loop_add_timer:
  * @loop: a loop
  * @timer: a timer
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Adds a timer to a mode, or to every common mode. The loop takes a reference. Adding a timer again, or adding an
  * invalid timer, does nothing. A timer that is in another loop is refused with a g_critical().
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopAddTimer`.
+ * Threads: any. Core Foundation: `CFRunLoopAddTimer`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_add_timer (GRunLoop *loop,
@@ -300,12 +297,12 @@ void grun_loop_add_timer (GRunLoop *loop,
  * grun_loop_remove_timer:
  * @loop: a loop
  * @timer: a timer
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Removes a timer from a mode, or from every common mode. The timer stays valid. If the timer is not in the mode,
  * nothing happens.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopRemoveTimer`.
+ * Threads: any. Core Foundation: `CFRunLoopRemoveTimer`.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_loop_remove_timer (GRunLoop *loop,
@@ -316,11 +313,11 @@ void grun_loop_remove_timer (GRunLoop *loop,
  * grun_loop_contains_timer:
  * @loop: a loop
  * @timer: a timer
- * @mode: the mode; %GRUN_MODE_COMMON stands for every common mode
+ * @mode: a mode, or %GRUN_MODE_COMMON for every common mode
  *
  * Returns whether a timer is in a mode of the loop. An invalid timer is in no mode.
  *
- * Threads: any. The corresponding Core Foundation function is `CFRunLoopContainsTimer`.
+ * Threads: any. Core Foundation: `CFRunLoopContainsTimer`.
  *
  * Returns: whether the timer is in the mode; for %GRUN_MODE_COMMON, whether it was added to %GRUN_MODE_COMMON itself
  */

@@ -17,118 +17,114 @@ G_BEGIN_DECLS
 /**
  * GRunLoop:
  *
- * The run loop of a thread. Every thread has one. It is created when it is first asked for, and ends with its thread.
+ * The run loop of a thread. Every thread has one, which is created at its first use, and ends with the thread.
  *
  * While a loop runs in a mode, it serves the sources, timers, blocks, descriptors and #GMainContext's of that mode. It
- * notifies observers of what it does, and sleeps when there is nothing to do.
+ * notifies observers of its stages, and sleeps when there is nothing to do.
  *
  * A host can serve the loop instead, by iterating the loop's home context with gtk_main(), g_application_run() or
- * g_main_loop_run(). One call of grun_loop_get_main() is all the set-up that this needs.
+ * g_main_loop_run(). For this, call grun_loop_get_main() once.
  *
- * A loop may be held and called from any thread, but only its own thread may run it. After that thread has ended, the
- * loop is inert: calls do nothing, and runs return immediately.
+ * Any thread may hold and call a loop, but only its own thread may run it. After that thread has ended, calls do
+ * nothing, and runs return immediately.
  *
- * The corresponding Core Foundation type is `CFRunLoop`.
+ * Core Foundation: `CFRunLoop`.
  */
 typedef struct _GRunLoop GRunLoop;
 
 /**
  * GRunSource:
  *
- * A source that the program signals itself. The corresponding Core Foundation type is `CFRunLoopSource` with a context
- * of version 0.
+ * A source that the program signals itself. Core Foundation: `CFRunLoopSource` with a context of version 0.
  */
 typedef struct _GRunSource GRunSource;
 
 /**
  * GRunFdSource:
  *
- * A source that is performed when its descriptor is ready. The corresponding Core Foundation type is `CFRunLoopSource`
- * with a context of version 1.
+ * A source that is performed when its descriptor is ready. Core Foundation: `CFRunLoopSource` with a context of version
+ * 1.
  */
 typedef struct _GRunFdSource GRunFdSource;
 
 /**
  * GRunSignalSource:
  *
- * A source that is performed when the process has received a signal. Core Foundation has nothing of the kind.
+ * A source that is performed when the process has received a signal.
  */
 typedef struct _GRunSignalSource GRunSignalSource;
 
 /**
  * GRunChildSource:
  *
- * A source that is performed when a child process has ended. Core Foundation has nothing of the kind.
+ * A source that is performed when a child process has ended.
  */
 typedef struct _GRunChildSource GRunChildSource;
 
 /**
  * GRunTimer:
  *
- * A function that is called at a point in time, once or repeatedly. The corresponding Core Foundation type is
- * `CFRunLoopTimer`.
+ * A function that is called at a point in time, once or repeatedly. Core Foundation: `CFRunLoopTimer`.
  */
 typedef struct _GRunTimer GRunTimer;
 
 /**
  * GRunObserver:
  *
- * A function that is called at given stages of a run. The corresponding Core Foundation type is `CFRunLoopObserver`.
+ * A function that is called at given stages of a run. Core Foundation: `CFRunLoopObserver`.
  */
 typedef struct _GRunObserver GRunObserver;
 
 /**
  * GRunIdleQueue:
  *
- * A queue of functions that are called when a loop has nothing else to do. There is no corresponding Core Foundation
- * type.
+ * A queue of functions that are called when a loop has nothing else to do.
  */
 typedef struct _GRunIdleQueue GRunIdleQueue;
 
 /**
  * GRunChannel:
  *
- * Carries pointers or values from any thread to a loop. The corresponding GLib type is `GAsyncQueue`.
+ * Carries pointers or values from any thread to a loop. GLib: `GAsyncQueue`.
  */
 typedef struct _GRunChannel GRunChannel;
 
 /**
  * GRunNotificationQueue:
  *
- * A queue that posts notifications later. If several equal notifications wait, it posts only the last. The
- * corresponding Foundation class is `NSNotificationQueue`.
+ * A queue that posts notifications later. If several equal notifications wait, it posts only the last. Foundation:
+ * `NSNotificationQueue`.
  */
 typedef struct _GRunNotificationQueue GRunNotificationQueue;
 
 /**
  * GRunPort:
  *
- * Delivers messages from any thread to a loop, whose thread handles them. The corresponding Foundation class is
- * `NSPort`, and the corresponding Core Foundation type is `CFMachPort`.
+ * Delivers messages from any thread to a loop, whose thread handles them. Foundation: `NSPort`. Core Foundation:
+ * `CFMachPort`.
  */
 typedef struct _GRunPort GRunPort;
 
 /**
  * GRunPortMessage:
  *
- * A message of a port: a number, bytes and ports, and the port for the reply. The corresponding Foundation class is
- * `NSPortMessage`.
+ * A message of a port: a number, bytes and ports, and the port for the reply. Foundation: `NSPortMessage`.
  */
 typedef struct _GRunPortMessage GRunPortMessage;
 
 /**
  * GRunMessagePort:
  *
- * Receives messages from processes of the same user, and replies to them. The processes find the port by its name. The
- * corresponding Core Foundation type is a local `CFMessagePort`.
+ * Receives messages from processes of the same user, and replies to them. The processes find the port by its name. Core
+ * Foundation: a local `CFMessagePort`.
  */
 typedef struct _GRunMessagePort GRunMessagePort;
 
 /**
  * GRunRemoteMessagePort:
  *
- * The sending side of a #GRunMessagePort, which is in another process or in this one. The corresponding Core Foundation
- * type is a remote `CFMessagePort`.
+ * The sending side of a #GRunMessagePort, which is in another process or in this one. Core Foundation: a remote
+ * `CFMessagePort`.
  */
 typedef struct _GRunRemoteMessagePort GRunRemoteMessagePort;
 
@@ -143,7 +139,7 @@ typedef struct _GRunMessage GRunMessage;
 /**
  * GRunThread:
  *
- * A thread that does nothing but run its loop. The corresponding Foundation class is `NSThread`.
+ * A thread that does nothing but run its loop. Foundation: `NSThread`.
  */
 typedef struct _GRunThread GRunThread;
 
@@ -160,11 +156,11 @@ typedef struct _GRunThread GRunThread;
  * @GRUN_ERROR_NOT_POLLABLE: the kernel cannot wait for the descriptor, because it is always ready: it is a regular
  *   file, a directory or a device such as /dev/null
  * @GRUN_ERROR_LIMIT_REACHED: the process or the system has no descriptor, watch or memory left
- * @GRUN_ERROR_SYSTEM: the kernel has refused for another reason, which the error's message states
+ * @GRUN_ERROR_SYSTEM: the kernel has refused for another reason, which the error's message names
  * @GRUN_ERROR_LOOP_ENDED: the loop's thread has ended, so the loop can never do what was asked of it
  * @GRUN_ERROR_NO_THREAD: the system has no thread left
  * @GRUN_ERROR_SIGNAL_REFUSED: a run loop cannot listen to this signal, or no signal has this number; the error's
- *   message says what to do instead
+ *   message names the alternative
  * @GRUN_ERROR_SIGNAL_HANDLED: code in this process has a handler for the signal already
  * @GRUN_ERROR_NOT_A_CHILD: the process is not a child of this process, or was reaped already
  * @GRUN_ERROR_STATUS_LOST: the exit status of the child is lost: SIGCHLD is ignored, SA_NOCLDWAIT is set, or other code
@@ -180,10 +176,10 @@ typedef struct _GRunThread GRunThread;
  *   may enter it
  * @GRUN_ERROR_NOT_PERMITTED: the name of the message port belongs to another user
  * @GRUN_ERROR_INVALID_PORT: the message port is invalid
- * @GRUN_ERROR_UNKNOWN_USERS: the kernel does not tell this process which user a peer is
+ * @GRUN_ERROR_UNKNOWN_USERS: the kernel does not report the user of a peer to this process
  *
- * The errors that a call can return because the environment has refused something. Misuse does not return an error: it
- * is a g_critical() that names the function, and the function does nothing.
+ * The errors of a call to which the environment has refused something. Misuse is not an error: it is a g_critical()
+ * that names the function, and the function does nothing.
  */
 typedef enum
 {

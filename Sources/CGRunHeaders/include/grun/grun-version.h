@@ -53,13 +53,13 @@ G_BEGIN_DECLS
  * @required_minor: the minor version that is needed
  * @required_micro: the micro version that is needed
  *
- * Checks whether a program that needs the given version can use the library that is loaded. It can if the major
- * versions are equal, and the library is not older.
+ * Checks whether the loaded library fits a program that needs the given version: the major versions are equal, and the
+ * library is not older.
  *
- * Threads: any. The corresponding GLib function is glib_check_version().
+ * Threads: any. GLib: glib_check_version().
  *
- * Returns: (nullable) (transfer none): %NULL if the program can use the library; otherwise a text that names
- *   the library's version and says what is wrong; it belongs to the library
+ * Returns: (nullable) (transfer none): %NULL if the program can use the library; otherwise a text with the library's
+ *   version and the reason, which belongs to the library
  */
 GRUN_AVAILABLE_IN_1_0
 const char *grun_check_version (guint required_major,

@@ -2,17 +2,20 @@
 /* Core Foundation's run loop, hosted on GLib's main context. Link with `pkg-config --libs grun-1.0`.
  *
  * A span of time is a gdouble in seconds. It is rounded to the nearest nanosecond, and a positive span is at least a
- * nanosecond. A gdouble has every nanosecond up to 104 days. For programs that count in microseconds there is
+ * nanosecond. Up to 48 days, a gdouble keeps every nanosecond. For a time limit in microseconds, call
  * grun_loop_run_in_mode_usec().
  *
  * A date is a gint64 in microseconds on the clock of g_get_monotonic_time(). Fractions of a microsecond are dropped.
  *
- * A getter that returns a (transfer full) text or list has `copy` in its name. A getter with `get` returns a value that
- * belongs to the object. The getters of #GRunPortMessage are an exception: they return references, which the caller
- * releases.
+ * The caller owns the text or list that a getter with `copy` in its name returns. A getter with `get` returns a value
+ * that belongs to the object. The getters of #GRunPortMessage are an exception: the caller releases the references that
+ * they return.
  *
  * After a g_critical() a function does nothing, and returns %NULL, %FALSE, 0 or -1. A run returns
  * %GRUN_RESULT_FINISHED.
+ *
+ * `Threads:` names the threads that may call a function. `Core Foundation:`, `Foundation:` and `GLib:` name its
+ * counterparts.
  */
 #ifndef GRUN_H
 #define GRUN_H
