@@ -80,7 +80,6 @@ check: check-deps lint-deps
 		"cost of traces" scripts/trace-cost \
 		"killed ports" "$(SWIFT) build --product grun-test-child && scripts/kill-ports --once" \
 		"clients" scripts/clients \
-		"clocks" scripts/clocks \
 		"daemon" scripts/check-daemon \
 		"service" scripts/check-service \
 		"under a host" scripts/hosted \
@@ -200,10 +199,11 @@ test-sanitizers: c-deps
 	scripts/sanitize --quick thread
 	scripts/sanitize --quick address
 
-## The GTK 3 and GTK 4 programs under Xvfb and headless weston. GATE_FRAMES=1: frame rates are gates; SCREENSHOTS=1: new
-## pictures for the README.
+## The GTK 3 and GTK 4 programs, and tests with GRunLoopTesting, under Xvfb and headless weston. GATE_FRAMES=1: frame
+## rates are gates; SCREENSHOTS=1: new pictures for the README.
 test-gtk: gtk-deps
 	scripts/test-gtk
+	scripts/check-testing
 
 ## The C interface: installed, compiled against, run without Swift, from Python, with bad input, under valgrind; and
 ## against the real CFRunLoop.

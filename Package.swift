@@ -27,6 +27,10 @@ let package = Package(
             targets: ["GRunLoop", "GRunLoopDiagnostics", "GRunLoopMessagePorts", "GRunLoopC"]),
         // Foundation's run loop as a guest: RunLoop.main lives on GRunLoop.main.
         .library(name: "GRunLoopFoundation", targets: ["GRunLoopFoundation"]),
+        // For test targets: tests of the main actor run on the process's main thread, where the main loop runs.
+        .library(name: "GRunLoopTesting", targets: ["GRunLoopTesting"]),
+        // An experiment: the main loop as the executor of the main actor. It needs Swift 6.3.
+        .library(name: "GRunLoopMainExecutor", targets: ["GRunLoopMainExecutor"]),
         // GLib's C interface, for programs that hand contexts to the loop, and GIO's.
         .library(name: "CGRunGLib", targets: ["CGRunGLib"]),
         .library(name: "CGRunGIO", targets: ["CGRunGIO"]),
@@ -83,6 +87,19 @@ let package = Package(
             name: "GRunLoopFoundation", dependencies: ["GRunLoop", "CGRunFoundation"],
             swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
 
+        // For test targets only, because its constructor takes the main thread.
+        .target(
+            name: "CGRunTesting",
+            cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
+        .target(
+            name: "GRunLoopTesting",
+            dependencies: ["GRunLoop", "GRunLoopDiagnostics", "GRunLoopFoundation", "CGRunTesting"],
+            swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
+
+        .target(
+            name: "GRunLoopMainExecutor", dependencies: ["GRunLoop"],
+            swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
+
         // The demonstration: self-checking scenarios.
         .executableTarget(
             name: "gloop-demo",
@@ -117,6 +134,9 @@ let package = Package(
         .target(
             name: "CAsyncHook", path: "Tests/AsyncHook",
             cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
+        .executableTarget(
+            name: "grun-main-executor-child", dependencies: ["GRunLoop", "GRunLoopMainExecutor", "CGRunGLib"],
+            path: "Tests/MainExecutorChild", swiftSettings: strict),
         // What comes over the wire of message ports: make fuzz.
         .target(
             name: "CWire", path: "Tests/WireFuzz/Wire",
@@ -147,7 +167,8 @@ let package = Package(
             name: "GRunLoopTests",
             dependencies: [
                 "GRunLoop", "GRunLoopDiagnostics", "CGRunDiagnostics", "GRunLoopMessagePorts", "CGRunMessagePorts",
-                "GRunLoopC", "TestSupport", "CGRunGLib", "grun-test-child", "grun-async-main-child", "grun-lock-check",
+                "GRunLoopC", "TestSupport", "CGRunGLib", "grun-test-child", "grun-async-main-child",
+                "grun-main-executor-child", "grun-lock-check",
             ],
             swiftSettings: strict),
         // XCTest, because its tests run on the process's real main thread.

@@ -63,7 +63,7 @@ static __attribute__((swiftcall)) void drain(drain_function passed, drain_functi
     drive();
 }
 
-__attribute__((constructor)) static void watch(void)
+__attribute__((constructor(102))) static void watch(void)
 {
     owner_at_load = cgrun_main_queue_owner();
     if (&swift_task_asyncMainDrainQueue_hook == NULL)

@@ -16,7 +16,7 @@ bool cgrun_lock_needs_fence = true;
 
 // Runs before any thread takes a lock. The command exists since Linux 4.14. A sandbox may forbid the call, now or
 // later.
-__attribute__((constructor)) static void choose(void)
+__attribute__((constructor(102))) static void choose(void)
 {
     cgrun_lock_needs_fence =
         IS_SANITIZED || syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;

@@ -10,7 +10,7 @@
 #include <link.h>
 #include <stddef.h>
 
-__attribute__((constructor)) static void stay(void)
+__attribute__((constructor(102))) static void stay(void)
 {
     Dl_info info;
     struct link_map *object = NULL;

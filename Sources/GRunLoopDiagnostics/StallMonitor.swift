@@ -52,7 +52,7 @@ extension GRunLoop {
         ///     signal. Nil means `SIGURG`.
         ///   - handler: called when a stall is noticed, and again when it is over. It is called on the thread that
         ///     watches, which has all signals blocked. A stall is noticed at most an eighth of the threshold late, or a
-        ///     millisecond if that is longer. If the loop's thread does not answer the signal, the report takes 200 ms
+        ///     millisecond if that is longer. If the loop's thread does not handle the signal, the report takes 200 ms
         ///     more. If another thread calls ``stop()``, a last call of the handler may still begin afterwards. The
         ///     handler must not wait for a lock that the loop's thread holds: `print()` waits if that thread holds the
         ///     lock of standard output. Nil: read ``reports`` instead.
@@ -114,7 +114,7 @@ extension GRunLoop {
         }
 
         /// For tests: how often the monitor's thread has checked the loop.
-        var lookCount: Int { watcher.lookCount }
+        package var lookCount: Int { watcher.lookCount }
 
         static func logger(of loop: GRunLoop) -> @Sendable (StallReport) -> Void {
             let name = loop.isMain ? "the main run loop" : "the run loop \(hexAddress(loop))"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One mode of Foundation's run loop, as our loop serves it: an epoll that becomes readable, and marks for pending work.
+// One mode of Foundation's run loop, as our loop serves it. Our loop watches the mode's epoll. Flags note other pending
+// work, such as blocks.
 
 import CGRunFoundation
 import GRunLoop

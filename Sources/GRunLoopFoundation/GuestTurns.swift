@@ -173,7 +173,7 @@ extension Guest {
             let (handled, own) = (loop.handledCount, ownHandled)
             // Core Foundation wakes itself at its limit. A nested run may have consumed that wake-up, so our run ends
             // 200 us after the limit.
-            let rest = GRunLoop.now.duration(to: limit) + .microseconds(200)
+            let rest = GRunLoop.Instant.now.duration(to: limit) + .microseconds(200)
             let result = loop.run(mode: wait.mode.mode, for: rest, returningAfterSourceHandled: true)
             let isToEnd = wait.hasReturned()
             if result == .timedOut { cgrun_guest_wake_up(address) }

@@ -44,7 +44,7 @@ import Testing
             output: ["not pollable", "forbidden: \(forbids("epoll_ctl(2)"))"]),
         Case(
             scenario: "epoll_ctl-later",
-            errors: "\(forbids("epoll_ctl(2)")). The kernel still watches descriptor", count: 2),
+            errors: "\(forbids("epoll_ctl(2)")). A source of descriptor", count: 2),
         Case(
             scenario: "epoll_ctl-removed", output: ["timedOut"],
             errors: "\(forbids("epoll_ctl(2)")). The descriptors of mode"),

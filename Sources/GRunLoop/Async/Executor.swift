@@ -62,6 +62,11 @@ extension GRunLoop {
             queue.append(UnownedJob(job), .actor, for: self)
         }
 
+        /// Enqueues a job that is isolated to another executor, whose isolation is the loop's thread.
+        package func append(_ job: UnownedJob, for executor: any SerialExecutor) {
+            queue.append(job, .actor, for: executor)
+        }
+
         /// Enqueues a job of a task that prefers the executor; Swift's runtime calls this. The job is not isolated: if
         /// it started as an actor's job, the runtime would enqueue it a second time. After the end of the loop's
         /// thread, it is a late job.

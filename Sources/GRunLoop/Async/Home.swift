@@ -33,8 +33,8 @@ extension Home {
     /// home's loop, but only on the same thread.
     func admits(_ loop: GRunLoop) -> Bool {
         switch self {
-        case .mainActor: loop.isMain || loop.virtualTime != nil && loop.isCurrent && MainQueue.isCurrent
-        case .thread(let home): loop === home || loop.virtualTime != nil && loop.isCurrent && home.isOfThisThread
+        case .mainActor: loop.isMain || loop.isInVirtualTime && loop.isCurrent && MainQueue.isCurrent
+        case .thread(let home): loop === home || loop.isInVirtualTime && loop.isCurrent && home.isOfThisThread
         // Only to a loop that has ended, because such a loop ignores every item.
         case .lateJobs: loop.isDead
         }
@@ -64,7 +64,7 @@ extension Home {
         // The main loop is the usual case, and needs no call of libdispatch.
         case .mainActor:
             guard let loop = ThreadLoops.currentIfAny else { return false }
-            return loop.isMain || loop.virtualTime != nil && MainQueue.isCurrent
+            return loop.isMain || loop.isInVirtualTime && MainQueue.isCurrent
         case .thread(let home): return home.isOfThisThread
         case .lateJobs(let executor): return executor.isIsolatingCurrentContext() == true
         }

@@ -68,8 +68,8 @@ extension GRunLoop {
         if spareBlocks == nil, taken.isSmall { spareBlocks = taken } else { taken.deallocate() }
     }
 
-    /// Runs the blocks of both queues one by one, in order. Searches both queues again before each block, because the
-    /// last block may have changed them.
+    /// Runs the mode's blocks and the common blocks one by one, in the order in which they were enqueued. Searches both
+    /// queues again before each block, because the block before it may have changed them.
     private func runMergedLocked(_ frame: Frame, _ mode: ModeState, from start: UInt64, before end: UInt64) {
         var next = start
         while let (queue, sequence) = nextBlockLocked(mode, from: next), sequence < end {

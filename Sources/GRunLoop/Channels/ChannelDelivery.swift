@@ -152,8 +152,9 @@ extension ChannelCore {
     /// Called if `mustRecheck` is set. Returns whether the channel is valid and in the mode of the current run.
     private func mayGoOn() -> Bool {
         let source = lock.withLock {
-            // Only the outermost delivery clears the flag, so that every delivery on the stack sees it. The lock is
-            // held, so a thread that invalidates the channel later sets the flag again.
+            // Only the outermost delivery clears the flag, so that every delivery on the stack sees it. A thread that
+            // invalidates the channel takes this lock, too. If it came before, the source is nil here. If it comes
+            // afterwards, it sets the flag again.
             if guarded.busy == 1 { mustRecheck.store(false, ordering: .relaxed) }
             return guarded.source
         }

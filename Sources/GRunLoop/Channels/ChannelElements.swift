@@ -116,7 +116,7 @@ extension GRunLoop.Channel {
     /// Whether the time slice is used up, and other work has its turn. Always false before the first element of a turn,
     /// and off the loop's thread. Also false in virtual time, because the next pass must not depend on a real clock.
     private var isOthersTurn: Bool {
-        guard core.own.hasTaken, loop.isCurrent, loop.virtualTime == nil, let frame = loop.innermost else {
+        guard core.own.hasTaken, loop.isCurrent, !loop.isInVirtualTime, let frame = loop.innermost else {
             return false
         }
         return frame._withUnsafeGuaranteedRef { $0.run.scheduler.usesUpSlice(core.own.slice, after: .source) }

@@ -21,6 +21,8 @@ struct HostPoll {
     /// The time for which the timerfd is armed. `.min` means that the timerfd may be readable, and must be armed again
     /// before it is watched.
     private(set) var armedFor = Nanoseconds.min
+    /// Whether the loop is in virtual time, of which the kernel knows nothing. The timerfd is not armed then.
+    var isTimeVirtual = false { didSet { armedFor = .min } }
     /// A duplicate of the current mode's epoll; -1 if none was made yet. The duplicates of all modes have the same
     /// number, so the hub's poll record never changes.
     private var epoll: Int32 = -1
@@ -72,14 +74,15 @@ struct HostPoll {
         if epollMode == ObjectIdentifier(mode) { epollMode = nil }
     }
 
-    /// Arms the timerfd, and returns it for the host to watch. Returns -1 and arms nothing if the time is `.never`, or
-    /// if the kernel refuses the timerfd.
+    /// Arms the timerfd, and returns it for the host to watch. Returns -1 and arms nothing if the time is `.never` or
+    /// virtual, or if the kernel refuses the timerfd.
     mutating func arm(for time: Nanoseconds) -> Int32 {
         guard time != .never else {
             armedFor = .min
             return -1
         }
         guard time != armedFor else { return timer }
+        if isTimeVirtual { return -1 }
         if timer < 0 { timer = cgrun_timer_new() }
         guard timer >= 0 else {
             noteShortage(.timerfdCreate, errno)

@@ -37,8 +37,8 @@ extension GRunLoop {
             if !isHostInControl { suspendPassLocked() }
             if cgrun_is_inspecting() { probe?.hostWillPollLocked(of: self) }
             return host.ambient._withUnsafeGuaranteedRef { mode in
-                // Only this thread may attach or destroy the sentinels. It does so only on a change, because it is
-                // expensive.
+                // Only this thread may attach or destroy the sentinels. Both are expensive, so nothing is done unless
+                // the need for sentinels has changed.
                 let isObserved = mode.areWaitsObserved
                 cgrun_hub_set_sentinels(hub, isObserved || isWaitAnnounced || owesFirstPassLocked(mode))
                 if !host.poll.carried.isCurrent(ObjectIdentifier(mode), mode.contextsVersion) { carryLocked(mode, hub) }
@@ -134,7 +134,7 @@ extension GRunLoop {
         if pendingPasses.contains(.pass), host.run.stage != .outside { return true }
         // If the timerfd is armed for the earliest deadline, the host's poll reports that deadline, and no clock is
         // read.
-        let isTimerWatched = host.poll.armedFor == mode.heap.earliest && virtualTime == nil
+        let isTimerWatched = host.poll.armedFor == mode.heap.earliest && !isInVirtualTime
         let ready = readyLocked([.wakeUp, .port], in: mode)
         if !ready.isEmpty || !isTimerWatched && !readyLocked(.timer, in: mode).isEmpty { return true }
         let isOwed = pendingPasses.contains(.work) || pendingPasses.contains(.news) && !isWaitAnnounced

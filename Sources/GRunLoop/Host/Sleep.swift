@@ -154,8 +154,8 @@ struct DeferredEffects: ~Copyable {
                     + "source before closing its descriptor")
         case .forbidden(let errno):
             Log.warning(
-                "\(KernelRefusal.message("epoll_ctl(2)", errno)). The kernel still watches descriptor \(descriptor) as "
-                    + "before")
+                "\(KernelRefusal.message("epoll_ctl(2)", errno)). A source of descriptor \(descriptor) was changed or "
+                    + "removed, but the kernel still watches the descriptor as before")
         }
     }
 }

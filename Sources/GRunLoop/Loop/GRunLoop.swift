@@ -28,8 +28,9 @@ public final class GRunLoop: @unchecked Sendable {
     let pulse: UnsafeMutablePointer<cgrun_pulse>?
     /// Whether this is the loop of the main thread, which serves the main dispatch queue.
     package let isMain: Bool
-    /// The loop's clock in virtual time; nil if the loop is not in virtual time.
-    let virtualTime: VirtualClock?
+    /// The loop's clock in virtual time; nil if the loop is not in virtual time. A test may give the main loop such a
+    /// clock for a while.
+    let virtualClock: Atomic<Unmanaged<VirtualClock>?>
 
     // MARK: Guarded by the lock
 
@@ -108,7 +109,8 @@ public final class GRunLoop: @unchecked Sendable {
 
     init(isMain: Bool, virtualTime: VirtualClock? = nil) {
         self.isMain = isMain
-        self.virtualTime = virtualTime
+        // Released in deinit. The clock of the main loop is never released.
+        virtualClock = Atomic(virtualTime.map(Unmanaged.passRetained))
         var probe: (any LoopProbe)?
         withUnsafeMutablePointer(to: &probe) { cgrun_make_probe_if_linked($0) }
         self.probe = probe
@@ -137,6 +139,7 @@ public final class GRunLoop: @unchecked Sendable {
         if wakeDescriptor >= 0 { close(wakeDescriptor) }
         commonBlocks.deallocate()
         spareBlocks?.deallocate()
+        virtualClock.load(ordering: .relaxed)?.release()
         Lock.giveBack(lock)
     }
 
@@ -228,7 +231,14 @@ public final class GRunLoop: @unchecked Sendable {
         return destructorRounds
     }
 
-    @inline(__always) package var time: Nanoseconds { virtualTime == nil ? .now() : virtualNow }
+    @inline(__always) package var isInVirtualTime: Bool { virtualClock.load(ordering: .relaxed) != nil }
+
+    /// The loop's clock in virtual time; nil if the loop is not in virtual time.
+    @inline(__always) var virtualTime: VirtualClock? {
+        virtualClock.load(ordering: .relaxed)?.takeUnretainedValue()
+    }
+
+    @inline(__always) package var time: Nanoseconds { isInVirtualTime ? virtualNow : .now() }
     private var virtualNow: Nanoseconds { virtualTime?.now ?? .now() }
 
     // MARK: Modes

@@ -117,7 +117,7 @@ extension GRunLoop {
     /// in a traced loop, which make every pass.
     @inline(__always) func isNextHeadEmptyLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         mode.observed.isEmpty && mode.signalled.isEmpty && mode.blocks.live == 0 && commonBlocks.live == 0
-            && !makesEveryPass && virtualTime == nil
+            && !makesEveryPass && !isInVirtualTime
             && frame.isOutermost && !frame.run.returnsAfterSource && !frame.run.isStopped && !isWaitAnnounced
     }
 

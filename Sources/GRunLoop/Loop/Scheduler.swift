@@ -236,7 +236,7 @@ extension GRunLoop {
         // The pending turns share one slice. After that slice, each of them gets one item.
         guard !run.scheduler.hasPendingTurns else { return true }
         // Virtual time must not depend on a real clock.
-        run.scheduler.giveTurns(to: virtualTime == nil ? kindsForTurnsLocked(frame).subtracting(.init(kind)) : [])
+        run.scheduler.giveTurns(to: isInVirtualTime ? [] : kindsForTurnsLocked(frame).subtracting(.init(kind)))
         guard run.scheduler.hasPendingTurns else { return false }
         cuts += 1
         return true

@@ -174,7 +174,7 @@ extension GRunLoop {
     }
 
     @inline(__always) func servesFromMemoryLocked(_ run: Run) -> Bool {
-        run.scheduler.mayServeFromMemory && itemChooser == nil && virtualTime == nil && !perturbs(CGRUN_SITE_MEMORY)
+        run.scheduler.mayServeFromMemory && itemChooser == nil && !isInVirtualTime && !perturbs(CGRUN_SITE_MEMORY)
     }
 
     /// Stage 8 of a pass that only looks, without a host: polls everything that may be ready.
@@ -218,14 +218,14 @@ extension GRunLoop {
                 mainQueue: servesMainQueueLocked(mode) ? MainQueue.handle : -1,
                 wake: context == nil ? wakeDescriptor : -1)
             lock.unlock()
-            let result = waitForEvents(poller, &frame.contexts, own: own, deadline: realDeadline(until))
+            let result = waitForEvents(poller, &frame.contexts, own: own, deadline: realDeadline(until, frame))
             lock.lock()
             tell(.wakes)
             sleep.end()
             if result.wake, !cgrun_event_clear(wakeDescriptor), errno != EAGAIN { loseDescriptorsLocked("read", errno) }
-            if let virtualTime, result.isEmpty { skipLocked(virtualTime, frame, mode) }
+            if isInVirtualTime, result.isEmpty { skipLocked(frame, mode) }
             let end = noteTimeLocked(frame, mode)
-            run.scheduler.noteWait(until: virtualTime == nil && end != .min ? end : .never)
+            run.scheduler.noteWait(until: !isInVirtualTime && end != .min ? end : .never)
             if result.descriptors { fetchLocked(mode) }
             var ready = readyLocked(in: mode, at: end)
             if result.mainQueue { ready.insert(.mainQueue) }
@@ -275,16 +275,18 @@ extension GRunLoop {
     }
 
     /// Returns the deadline that is passed to the kernel. In virtual time the loop only polls, and its clock jumps if
-    /// nothing is ready. It really waits only if there is no deadline, because then only another thread can end the
-    /// sleep.
-    private func realDeadline(_ deadline: Nanoseconds) -> Nanoseconds {
-        virtualTime == nil || deadline == .never ? deadline : .min
+    /// nothing is ready. The loop really waits in two cases, in which only another thread can end the sleep: if there
+    /// is no deadline, and if the clock stands still.
+    private func realDeadline(_ deadline: Nanoseconds, _ frame: Frame) -> Nanoseconds {
+        guard isInVirtualTime, deadline != .never else { return deadline }
+        return clockStands(in: frame) ? .never : .min
     }
 
-    /// Moves the virtual clock to the end of the sleep, because nothing is ready.
-    private func skipLocked(_ clock: VirtualClock, _ frame: Frame, _ mode: ModeState) {
+    /// In virtual time, moves the clock to the end of the sleep, because nothing is ready.
+    private func skipLocked(_ frame: Frame, _ mode: ModeState) {
+        guard let virtualTime, !clockStands(in: frame) else { return }
         let next = wakeUpTimeLocked(frame, mode)
-        if next != .never { clock.move(to: next) }
+        if next != .never { virtualTime.move(to: next) }
     }
 
     /// Returns when the sleep ends at the latest; `.min` if an item is ready already.

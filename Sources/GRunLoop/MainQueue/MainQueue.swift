@@ -97,8 +97,9 @@ enum MainQueue {
             let error = refusal.load(ordering: .relaxed)
             if case .forbidden = KernelRefusal(error) { return KernelRefusal.message("eventfd2(2)", error) }
             return
-                "libdispatch did not return the descriptor of its main queue; close descriptors, or use the "
-                + "libdispatch of Swift's toolchain"
+                "libdispatch did not return the descriptor of its main queue, because no descriptor is left or because "
+                + "this libdispatch does not serve foreign run loops; close unused descriptors, or use the libdispatch "
+                + "of Swift's toolchain"
         }
         if cgrun_main_queue_owner_at_load() == cgrun_main_thread() {
             return

@@ -90,8 +90,9 @@ extension GRunLoop {
     /// when the program releases it. If an item consists of other items, the mode retains only these parts.
     ///
     /// - Throws: the item's ``Item/AddError``. A ``DescriptorSource``, a ``SignalSource``, a ``ChildSource`` or a
-    ///   message port throws a ``SystemError`` if its descriptor cannot be watched. The item has then joined none of
-    ///   the modes. Adding any other item of the library does not throw.
+    ///   message port throws a ``SystemError`` if its descriptor cannot be watched. If `mode` is
+    ///   ``GRunLoop/Mode/common``, the item has then joined none of the common modes. Adding any other item of the
+    ///   library does not throw.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopAddSource`, `CFRunLoopAddTimer` and
     /// `CFRunLoopAddObserver`.

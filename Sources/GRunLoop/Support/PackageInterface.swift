@@ -61,10 +61,6 @@ extension GRunLoop.Instant {
     package var wholeNanoseconds: Int64 { Nanoseconds(saturating: self) }
 }
 
-extension GRunLoop {
-    package var isInVirtualTime: Bool { virtualTime != nil }
-}
-
 extension GRunLoop.VirtualTime {
     /// The virtual time of a loop of ``GRunLoop/withVirtualTime(from:_:)``; nil for a loop that uses the system's time.
     package convenience init?(of loop: GRunLoop) {

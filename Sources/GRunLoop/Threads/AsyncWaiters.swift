@@ -23,6 +23,8 @@ struct AsyncWaiters {
         waiting.removeValue(forKey: ObjectIdentifier(waiter))
     }
 
+    var count: Int { waiting.count }
+
     mutating func close() -> [any AsyncWaiter] {
         isClosed = true
         defer { waiting = [:] }

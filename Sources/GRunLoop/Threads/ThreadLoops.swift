@@ -98,7 +98,7 @@ package enum ThreadLoops {
         guard let known else { return }
         cgrun_note_thread_ends()
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
-        // The system has cleared the key. Setting it again makes the system call this destructor in the next round,
+        // The thread library has cleared the key. If the key is set again, this destructor is called in the next round,
         // too.
         pthread_setspecific(key, known)
         // The end handlers are called in the first round. If they make thread-specific data of GLib, a later round

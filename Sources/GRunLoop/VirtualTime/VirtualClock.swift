@@ -10,16 +10,29 @@ final class VirtualClock: Sendable {
     /// Whether any loop of the process has a virtual clock.
     static var isInUse: Bool { count.load(ordering: .relaxed) > 0 }
 
+    /// The clock of the main loop, for a test that awaits (`GRunLoopTesting`). It is never released, because any thread
+    /// may read the time of the main loop.
+    static let ofMainLoop = VirtualClock(at: 0, hiding: nil, standsInOutermostRun: true)
+
     private let reading: Atomic<Nanoseconds>
+    /// Whether the clock stands still while the loop sleeps in its outermost run. Only the test moves it then. In all
+    /// other runs the clock jumps where the loop would sleep.
+    let standsInOutermostRun: Bool
     /// The thread's current loop before virtual time; nil if there was none. The thread retains it.
     private let former: Unmanaged<GRunLoop>?
 
     /// The loop that virtual time hides. Read it on the loop's thread only, while virtual time lasts.
     var hidden: GRunLoop? { former?.takeUnretainedValue() }
 
-    init(at start: Nanoseconds, hiding former: GRunLoop?) {
+    private init(at start: Nanoseconds, hiding former: GRunLoop?, standsInOutermostRun: Bool) {
         self.former = former.map(Unmanaged.passUnretained)
+        self.standsInOutermostRun = standsInOutermostRun
         reading = Atomic(Self.limited(start))
+    }
+
+    /// Makes the clock of a new loop, which counts as in use until it is released.
+    convenience init(at start: Nanoseconds, hiding former: GRunLoop?) {
+        self.init(at: start, hiding: former, standsInOutermostRun: false)
         Self.count.add(1, ordering: .relaxed)
     }
 
@@ -27,7 +40,19 @@ final class VirtualClock: Sendable {
         Self.count.subtract(1, ordering: .relaxed)
     }
 
+    /// Sets the clock of the main loop, which a test begins to use.
+    func begin(at start: Nanoseconds) {
+        reading.store(Self.limited(start), ordering: .relaxed)
+        Self.count.add(1, ordering: .relaxed)
+    }
+
+    /// Ends the use of the main loop's clock.
+    func end() { Self.count.subtract(1, ordering: .relaxed) }
+
     var now: Nanoseconds { reading.load(ordering: .relaxed) }
+
+    /// See ``GRunLoop/clockStands(in:)``.
+    func stands(in frame: Frame) -> Bool { standsInOutermostRun && frame.isOutermost }
 
     /// Moves the clock forward; an earlier time is ignored. The loop's thread only.
     func move(to time: Nanoseconds) {

@@ -90,7 +90,8 @@ enum Latency {
     }
 }
 
-/// The usual workaround: a timeout in a context that does not serve our loop runs the loop every 50 ms.
+/// The usual workaround: a timeout runs our loop every 50 ms. The timeout is in a context of its own, whose iterations
+/// do not drive our loop.
 private final class Tickler {
     private(set) var ticks = 0
     private let host: PrivateHost

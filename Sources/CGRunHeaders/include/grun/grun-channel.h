@@ -47,8 +47,8 @@ typedef void (*GRunChannelFunc) (gpointer message,
 
 /**
  * GRunChannelValueFunc:
- * @value: the value, which is valid during the call; a pointer that grun_channel_send() has sent is a %G_TYPE_POINTER,
- *   and the function owns this pointer
+ * @value: the value, which is valid during the call; a pointer that was sent with grun_channel_send() arrives as a
+ *   %G_TYPE_POINTER, and this callback must free it if necessary
  * @user_data: (closure): the data that was passed with the function
  *
  * Called with a value of a channel.
@@ -87,7 +87,8 @@ GRunChannel *grun_channel_new (gint64 capacity,
  * @notify: (nullable): called with @user_data when the channel is freed, after its last reference was released and its
  *   messages were delivered
  *
- * Makes a channel whose function @undelivered gets values. Use it for values, and in languages that have no pointers.
+ * Makes a channel whose function @undelivered gets each message as a #GValue. Use it if you send with
+ * grun_channel_send_value(), and in languages that have no pointers.
  * Otherwise the channel is like one of grun_channel_new(), and every function of #GRunChannel accepts it.
  *
  * Threads: any. GLib: `g_async_queue_new_full`.

@@ -44,9 +44,9 @@ typedef gboolean (*GRunFdSourceFunc) (GRunFdSource *source,
  * The source is level-triggered: it is performed again in every pass in which the condition still holds. The loop does
  * not read from the descriptor.
  *
- * Remove or invalidate the source before you close the descriptor, or before dup2(2) gives the number another file. You
- * can add a removed source again afterwards. Otherwise the loop keeps watching the old file. The loop usually notices
- * the new file when an event of the old file comes. It always notices the new file when a source with this number is
+ * Remove or invalidate the source before you close the descriptor, or before dup2(2) gives the number another file.
+ * Otherwise the loop keeps watching the old file. You can add a removed source again. The loop usually notices the new
+ * file when an event of the old file comes. It always notices the new file when a source with this number is
  * added to the same mode, changed or removed. Then it logs a warning, drops the event, and watches the new file. If no
  * copy of the old file is open, no event of the old file comes. If the new file cannot be polled, for example a regular
  * file or /dev/null, @func is not called for it.

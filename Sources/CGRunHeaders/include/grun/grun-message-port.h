@@ -316,7 +316,8 @@ char *grun_message_port_to_string (GRunMessagePort *port);
  *
  * Returns: %TRUE if the port is in the mode. %FALSE without an error if the call was refused, the port is invalid, or
  *   the loop has ended. %FALSE with an error of grun_loop_add_fd_source() if the loop cannot wait for the port, usually
- *   %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. Then the port has joined none of the modes.
+ *   %GRUN_ERROR_LIMIT_REACHED, because no descriptor is left. The port has then
+ *   joined none of the common modes, if you named %GRUN_MODE_COMMON.
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_loop_add_message_port (GRunLoop *loop,

@@ -45,7 +45,8 @@ G_BEGIN_DECLS
  * Threads: any. Core Foundation: `CFRunLoopCopyCurrentMode`.
  *
  * Returns: (transfer full) (nullable): the mode of the innermost run; in a callback of a host, the ambient mode;
- *   otherwise %NULL. On another thread, a callback of a host does not count. Free the mode with g_free()
+ *   otherwise %NULL. A call from another thread cannot see a callback of a host: it returns the mode of the innermost
+ *   run, or %NULL. Free the mode with g_free()
  */
 GRUN_AVAILABLE_IN_1_0
 char *grun_loop_copy_current_mode (GRunLoop *loop);

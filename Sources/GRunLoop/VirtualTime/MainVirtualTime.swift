@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual time of the main loop, for a test that awaits: the clock stands still until the test moves it.
+
+extension GRunLoop {
+    /// Gives the main loop a virtual clock that stands still. Returns false if it has a virtual clock already. The main
+    /// thread, with ``endVirtualTime()`` afterwards.
+    package func beginVirtualTime(from start: Instant) -> Bool {
+        guard !isInVirtualTime else { return false }
+        VirtualClock.ofMainLoop.begin(at: Nanoseconds(saturating: start))
+        setVirtualClock(.ofMainLoop)
+        return true
+    }
+
+    /// Gives the main loop the real clock again. Items keep their dates. The main thread.
+    package func endVirtualTime() {
+        setVirtualClock(nil)
+        VirtualClock.ofMainLoop.end()
+        wakeUp()
+    }
+
+    private func setVirtualClock(_ clock: VirtualClock?) {
+        lock.withLock {
+            virtualClock.store(clock.map(Unmanaged.passUnretained), ordering: .relaxed)
+            host.poll.isTimeVirtual = clock != nil
+        }
+    }
+
+    /// Moves the virtual clock of the main loop forward, and has the loop look at its timers. The main thread.
+    package func moveVirtualTime(to date: Instant) {
+        virtualTime?.move(to: Nanoseconds(saturating: date))
+        wakeUp()
+    }
+
+    /// Whether the loop's virtual clock stands still while the frame sleeps.
+    func clockStands(in frame: Frame) -> Bool { virtualTime?.stands(in: frame) ?? false }
+
+    /// The date at which the next timer or delayed perform of the mode fires at the latest; nil if there is none.
+    package func nextDeadline(in mode: Mode) -> Instant? {
+        let earliest = lock.withLock { modes[mode]?.heap.earliest ?? .never }
+        return earliest == .never ? nil : earliest.instant
+    }
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the main actor of this test process is on the main thread.
+
+import Foundation
+import GRunLoop
+
+/// Why `GRunLoop.main` does not run while tests await; nil if it runs. On the main actor.
+@MainActor func reasonAgainstMainThread() -> String? {
+    if Thread.isMainThread { return nil }
+    guard Start.isDone else {
+        return "GRUN_TESTING=0 is set, so the main actor is not on the main thread, and GRunLoop.main does not run"
+    }
+    return "the main actor of this test process is not on the main thread, and GRunLoop.main does not run: this Swift "
+        + "runtime has no hook for the main thread of an async main(), or another library has replaced the hook"
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits until the work that a test has begun is done.
+
+public import GRunLoop
+public import Testing
+
+/// How long a test waits for an event, unless it says otherwise.
+public let standardTestLimit = Duration.seconds(10)
+
+/// How long a test waits until the process's other threads sleep.
+let patienceForThreads = Duration.milliseconds(500)
+
+/// Waits until a condition holds.
+///
+/// ```swift
+/// button.click()
+/// await eventually { model.isLoaded }
+/// ```
+///
+/// The condition is evaluated immediately, then each time that an event has woken the main loop, and every 10 ms. If
+/// the condition does not hold within the limit, the test fails. The message lists the work that is pending in the
+/// main loop. The limit is in real time, also in virtual time.
+///
+/// - Parameters:
+///   - limit: how long to wait. Zero and negative mean that the condition is evaluated once.
+///   - sourceLocation: the place that a failure names.
+///   - condition: the condition, which is called on the main actor.
+/// - Returns: whether the condition holds.
+/// - Throws: what the condition throws.
+///
+/// Threads: the main actor.
+@MainActor @discardableResult public func eventually(
+    within limit: Duration = standardTestLimit,
+    sourceLocation: SourceLocation = #_sourceLocation,
+    _ condition: @MainActor () async throws -> Bool
+) async rethrows -> Bool {
+    if let reason = reasonAgainstMainThread() {
+        fail(at: sourceLocation, "eventually: \(reason)")
+        return false
+    }
+    let end = ContinuousClock.now.advanced(by: limit)
+    while true {
+        if try await condition() { return true }
+        if ContinuousClock.now >= end { break }
+        await mainLoopWakes()
+    }
+    fail(at: sourceLocation, "the condition did not hold within \(limit). \(pendingWorkOfMainLoop()).")
+    return false
+}
+
+extension GRunLoop {
+    /// Waits until this loop has nothing more to do, and is about to sleep.
+    ///
+    /// Before it returns, the loop has performed its blocks, its signalled sources, the timers that are due, the
+    /// messages and events that have arrived, and the main actor's jobs. It also waits until the process's other
+    /// threads sleep, because a task may be on its way back to the main actor. It waits half a second at most for
+    /// that, because threads of other tests may run all the time.
+    ///
+    /// It does not wait for timers that are due later, nor for other processes. Use
+    /// `eventually` to wait for a result.
+    ///
+    /// - Parameters:
+    ///   - limit: how long to wait. If the loop is still busy then, the test fails, and the message lists the work that
+    ///     is pending.
+    ///   - sourceLocation: the place that a failure names.
+    /// - Returns: whether the loop has nothing more to do.
+    ///
+    /// Threads: the main actor, for `GRunLoop.main`. For another loop, the test fails.
+    @MainActor @discardableResult public func settle(
+        within limit: Duration = standardTestLimit,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async -> Bool {
+        if let reason = isMain ? reasonAgainstMainThread() : "only GRunLoop.main can settle" {
+            fail(at: sourceLocation, "settle: \(reason)")
+            return false
+        }
+        let now = ContinuousClock.now
+        if await mainLoopSettles(before: now.advanced(by: limit), patience: now.advanced(by: patienceForThreads)) {
+            return true
+        }
+        fail(at: sourceLocation, "the main loop is still busy after \(limit). \(pendingWorkOfMainLoop()).")
+        return false
+    }
+}
+
+@MainActor func pendingWorkOfMainLoop() -> String {
+    let loop = GRunLoop.main
+    let work = loop.pendingWork
+    var text = work.isEmpty ? "Nothing is pending in the main loop" : "Pending in the main loop: "
+    text += work.prefix(10).joined(separator: "; ")
+    if work.count > 10 { text += "; and \(work.count - 10) more" }
+    if loop.isInVirtualTime {
+        text +=
+            ". The main loop is in virtual time: its timers fire when the test moves the clock, and Task.sleep, "
+            + "DispatchQueue.main.asyncAfter and g_timeout_add use real time"
+    }
+    return text
+}

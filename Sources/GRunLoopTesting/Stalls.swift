@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A test that fails if a callout blocks the main loop.
+
+import GRunLoop
+import GRunLoopDiagnostics
+import Synchronization
+public import Testing
+
+/// Fails the test if a callout of the main loop takes longer than a threshold while the closure runs.
+///
+/// ```swift
+/// await expectNoStall(over: .milliseconds(100)) {
+///     await model.load()
+/// }
+/// ```
+///
+/// Each stall is a failure of its own, with the callout and a backtrace of the main thread. The closure itself is a
+/// callout of the main loop too, from one `await` to the next.
+///
+/// - Parameters:
+///   - threshold: how long a callout may take, in real time. A millisecond at least.
+///   - sourceLocation: the place that a failure names.
+///   - body: the code to watch, which is called once.
+/// - Returns: what the closure returns.
+/// - Throws: what the closure throws.
+///
+/// Threads: the main actor. See `GRunLoop.StallMonitor`.
+@MainActor public func expectNoStall<Result>(
+    over threshold: Duration,
+    sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: @MainActor () async throws -> Result
+) async rethrows -> Result {
+    let stalls = Mutex<[GRunLoop.StallReport]>([])
+    // A stall is reported when it is noticed, and again when it is over, with its full length.
+    let monitor: GRunLoop.StallMonitor?
+    do {
+        monitor = try GRunLoop.StallMonitor(.main, threshold: threshold) { report in
+            stalls.withLock { stalls in
+                if report.isOver, !stalls.isEmpty { stalls.removeLast() }
+                stalls.append(report)
+            }
+        }
+    } catch {
+        fail(at: sourceLocation, "expectNoStall cannot watch the main loop: \(error)")
+        monitor = nil
+    }
+    defer {
+        monitor?.stop()
+        for stall in stalls.withLock({ $0 }) {
+            // The frames further out are those of the driver.
+            let frames = stall.frames.prefix(16).map { "\n    \($0)" }.joined()
+            fail(at: sourceLocation, "the main loop stalled: a callback \(stall.summary)\(frames)")
+        }
+    }
+    // A callout that ends before the monitor's thread first looks at the loop is not seen.
+    let end = ContinuousClock.now.advanced(by: standardTestLimit)
+    while monitor?.lookCount == 0, ContinuousClock.now < end { await mainLoopWakes() }
+    let result = try await body()
+    // Ends the callout that the closure is in.
+    await Task.yield()
+    return result
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual time of the main loop in a test that awaits.
+
+public import GRunLoop
+public import Testing
+
+/// The clock of the main loop inside ``withVirtualTime(from:sourceLocation:_:)``.
+///
+/// The clock stands still until the test moves it. Threads: the main actor.
+@MainActor public final class MainVirtualTime {
+    private let sourceLocation: SourceLocation
+    private let loop = GRunLoop.main
+    fileprivate var isOver = false
+    private var isAdvancing = false
+    /// How often the test has moved the clock.
+    private var moves = 0
+
+    fileprivate init(_ sourceLocation: SourceLocation) { self.sourceLocation = sourceLocation }
+
+    /// The current time on the clock of the main loop. Threads: the main actor.
+    public var now: GRunLoop.Instant { loop.clock.now }
+
+    /// Moves the clock forward. Everything that becomes due on the way is served at its time and in its order.
+    ///
+    /// Before the clock moves, and after each step, the main loop serves what is ready. A task that sleeps on the
+    /// loop's clock goes on at its time, on any thread.
+    ///
+    /// - Parameter span: how far to move the clock. Zero and negative serve what is ready now.
+    ///
+    /// Threads: the main actor.
+    public func advance(by span: Duration) async {
+        await advance(to: now.advanced(by: max(.zero, span)))
+    }
+
+    /// Moves the clock to a point in time: see ``advance(by:)``. If that time has passed, the clock does not move.
+    ///
+    /// Threads: the main actor.
+    public func advance(to end: GRunLoop.Instant) async {
+        guard beginMove() else { return }
+        defer { isAdvancing = false }
+        let patience = ContinuousClock.now.advanced(by: patienceForThreads)
+        guard await settle(patience) else { return }
+        while let next = loop.nextDeadline(in: .default), next <= end {
+            loop.moveVirtualTime(to: next)
+            guard await settle(patience) else { return }
+        }
+        loop.moveVirtualTime(to: end)
+        _ = await settle(patience)
+    }
+
+    /// Moves the clock to the date of the next timer or delayed perform, and fires it.
+    ///
+    /// - Returns: false if the main loop has none in the default mode.
+    ///
+    /// Threads: the main actor.
+    @discardableResult public func advanceToNextTimer() async -> Bool {
+        guard beginMove() else { return false }
+        defer { isAdvancing = false }
+        let patience = ContinuousClock.now.advanced(by: patienceForThreads)
+        guard await settle(patience), let next = loop.nextDeadline(in: .default) else { return false }
+        loop.moveVirtualTime(to: next)
+        return await settle(patience)
+    }
+
+    private func beginMove() -> Bool {
+        if isOver {
+            fail(
+                at: sourceLocation, "virtual time is over: the clock cannot be moved after withVirtualTime has returned"
+            )
+        }
+        if isAdvancing {
+            fail(at: sourceLocation, "the clock is being moved already: await one advance before the next one")
+        }
+        guard !isOver, !isAdvancing else { return false }
+        isAdvancing = true
+        moves += 1
+        return true
+    }
+
+    /// Notes a wait of the test that takes real time, until the task is cancelled.
+    fileprivate func noteLongWaits() async {
+        var known = -1
+        while !Task.isCancelled {
+            if known == moves, !isAdvancing {
+                let place = "\(sourceLocation.fileID):\(sourceLocation.line)"
+                note(
+                    "the test at \(place) is in virtual time, but has waited for two seconds of real time. "
+                        + "\(pendingWorkOfMainLoop())")
+                return
+            }
+            known = moves
+            try? await Task.sleep(for: .seconds(2))
+        }
+    }
+
+    /// Lets the main loop do what is ready. The steps of one advance share their patience for other threads.
+    private func settle(_ patience: ContinuousClock.Instant) async -> Bool {
+        if await mainLoopSettles(before: .now.advanced(by: standardTestLimit), patience: patience) { return true }
+        fail(at: sourceLocation, "the main loop is still busy after \(standardTestLimit). \(pendingWorkOfMainLoop())")
+        return false
+    }
+}
+
+/// Runs the closure in virtual time: the clock of the main loop stands still until the test moves it.
+///
+/// ```swift
+/// @MainActor @Test func anHour() async {
+///     await withVirtualTime { time in
+///         let countdown = Countdown(from: 3600)       // uses GRunLoop.main
+///         countdown.start()
+///         await time.advance(by: .seconds(3599))
+///         #expect(countdown.remaining == 1)
+///     }
+/// }
+/// ```
+///
+/// Virtual are the timers and delayed performs of `GRunLoop.main`, its `sleep`, its `ticks` and its `clock`, and so
+/// everything that takes a clock, such as `debounce` of swift-async-algorithms. A run that is nested in a callout moves
+/// the clock by itself: it jumps where it would sleep.
+///
+/// Real time stays: `Task.sleep(for:)`, `DispatchQueue.main.asyncAfter`, timers of Foundation, and `g_timeout_add`.
+/// If the test waits for more than two seconds while its clock stands still, a note on standard error says so, and
+/// lists the work that is pending.
+///
+/// The process has one main loop. Timers of other tests that run at the same time would be in virtual time, too. So
+/// give the trait `.mainLoop` to the suites that use the main loop. A second call waits until the first one is over.
+///
+/// - Parameters:
+///   - start: the first reading of the clock. Nil means the real time.
+///   - sourceLocation: the place that a failure names.
+///   - body: the closure to call, once.
+/// - Returns: what the closure returns.
+/// - Throws: what the closure throws.
+///
+/// Threads: the main actor. At the end, items of the main loop keep their dates, which may be far ahead of real time.
+@MainActor public func withVirtualTime<Result>(
+    from start: GRunLoop.Instant? = nil,
+    sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: @MainActor (MainVirtualTime) async throws -> Result
+) async rethrows -> Result {
+    if let reason = reasonAgainstMainThread() { fail(at: sourceLocation, "withVirtualTime: \(reason)") }
+    await MainLoopTurn.virtualTime.begin()
+    defer { MainLoopTurn.virtualTime.end() }
+    let time = MainVirtualTime(sourceLocation)
+    _ = GRunLoop.main.beginVirtualTime(from: start ?? GRunLoop.now)
+    defer {
+        time.isOver = true
+        GRunLoop.main.endVirtualTime()
+    }
+    let watch = Task { await time.noteLongWaits() }
+    defer { watch.cancel() }
+    return try await body(time)
+}

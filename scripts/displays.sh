@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # common.sh sets $work.
+# Display servers for GTK programs: Xvfb and a headless weston. Source it after common.sh, and call start_displays. The
+# servers end with the script.
+
+servers=()
+at_exit() {
+    for server in "${servers[@]}"; do kill "$server" 2> /dev/null || true; done
+    wait 2> /dev/null || true
+}
+
+wait_for() {
+    for _ in $(seq 100); do
+        if "$@"; then return; fi
+        sleep 0.1
+    done
+    fail "a display server did not start"
+}
+
+start_displays() {
+    # Nothing of the user's session takes part: no accessibility bus, no GL driver, no settings.
+    export XDG_RUNTIME_DIR=$work XDG_CONFIG_HOME=$work HOME=$work
+    export NO_AT_BRIDGE=1 GTK_A11Y=none GSK_RENDERER=cairo GIO_USE_VFS=local
+    unset WAYLAND_DISPLAY DISPLAY DBUS_SESSION_BUS_ADDRESS
+
+    Xvfb -displayfd 3 -screen 0 1024x768x24 -nolisten tcp 3> "$work/display" > "$work/xvfb.log" 2>&1 &
+    servers+=($!)
+    wait_for test -s "$work/display"
+    display=:$(cat "$work/display")
+
+    printf '[core]\nrepaint-window=16\nidle-time=0\n' > "$work/weston.ini"
+    weston --backend=headless-backend.so --socket=grunloop --config="$work/weston.ini" --width=1024 --height=768 \
+        > "$work/weston.log" 2>&1 &
+    servers+=($!)
+    wait_for test -S "$work/grunloop"
+}
+
+# Runs a command on X11 or on Wayland.
+on() {
+    local system=$1
+    shift
+    if [ "$system" = X11 ]; then
+        DISPLAY=$display GDK_BACKEND=x11 "$@"
+    else
+        WAYLAND_DISPLAY=grunloop GDK_BACKEND=wayland "$@"
+    fi
+}
