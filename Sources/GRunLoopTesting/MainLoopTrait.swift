@@ -17,10 +17,20 @@ public struct MainLoopTrait: TestTrait, SuiteTrait, TestScoping {
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
+        // A suite and a suite in it may both have the trait.
+        if Self.isHeld { return try await function() }
         await MainLoopTurn.tests.begin()
-        defer { Task { @MainActor in MainLoopTurn.tests.end() } }
-        try await function()
+        do {
+            try await Self.$isHeld.withValue(true) { try await function() }
+        } catch {
+            await MainLoopTurn.tests.end()
+            throw error
+        }
+        await MainLoopTurn.tests.end()
     }
+
+    /// Whether the task belongs to a test that has its turn.
+    @TaskLocal private static var isHeld = false
 }
 
 extension Trait where Self == MainLoopTrait {

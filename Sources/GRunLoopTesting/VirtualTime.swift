@@ -8,9 +8,13 @@ public import Testing
 ///
 /// The clock stands still until the test moves it. Threads: the main actor.
 @MainActor public final class MainVirtualTime {
+    /// The time of the test that the current task belongs to.
+    @TaskLocal fileprivate static var current: MainVirtualTime?
+
     private let sourceLocation: SourceLocation
     private let loop = GRunLoop.main
-    fileprivate var isOver = false
+    /// Why the clock cannot be moved; nil while it can.
+    fileprivate var refusal: String?
     private var isAdvancing = false
     /// How often the test has moved the clock.
     private var moves = 0
@@ -63,15 +67,11 @@ public import Testing
     }
 
     private func beginMove() -> Bool {
-        if isOver {
-            fail(
-                at: sourceLocation, "virtual time is over: the clock cannot be moved after withVirtualTime has returned"
-            )
+        let busy = isAdvancing ? "the clock is being moved already: await one advance before the next one" : nil
+        if let reason = refusal ?? busy {
+            fail(at: sourceLocation, reason)
+            return false
         }
-        if isAdvancing {
-            fail(at: sourceLocation, "the clock is being moved already: await one advance before the next one")
-        }
-        guard !isOver, !isAdvancing else { return false }
         isAdvancing = true
         moves += 1
         return true
@@ -138,16 +138,24 @@ public import Testing
     sourceLocation: SourceLocation = #_sourceLocation,
     _ body: @MainActor (MainVirtualTime) async throws -> Result
 ) async rethrows -> Result {
-    if let reason = reasonAgainstMainThread() { fail(at: sourceLocation, "withVirtualTime: \(reason)") }
+    if let outer = MainVirtualTime.current, outer.refusal == nil {
+        fail(at: sourceLocation, "withVirtualTime is called inside of itself; use the time of the outer call")
+        return try await body(outer)
+    }
+    let time = MainVirtualTime(sourceLocation)
+    if let reason = reasonAgainstMainThread() {
+        fail(at: sourceLocation, "withVirtualTime: \(reason)")
+        time.refusal = reason
+        return try await body(time)
+    }
     await MainLoopTurn.virtualTime.begin()
     defer { MainLoopTurn.virtualTime.end() }
-    let time = MainVirtualTime(sourceLocation)
     _ = GRunLoop.main.beginVirtualTime(from: start ?? GRunLoop.now)
     defer {
-        time.isOver = true
+        time.refusal = "virtual time is over: the clock cannot be moved after withVirtualTime has returned"
         GRunLoop.main.endVirtualTime()
     }
     let watch = Task { await time.noteLongWaits() }
     defer { watch.cancel() }
-    return try await body(time)
+    return try await MainVirtualTime.$current.withValue(time) { try await body(time) }
 }

@@ -178,7 +178,8 @@ func isOnMainThread() -> Bool { Thread.isMainThread }
         }
     }
 
-    @MainActor @Suite struct VirtualTime {
+    /// The trait again: a test has its turn once.
+    @MainActor @Suite(.mainLoop) struct VirtualTime {
         @Test func moves() async {
             let real = ContinuousClock.now
             await withVirtualTime { time in
@@ -268,6 +269,15 @@ func isOnMainThread() -> Bool { Thread.isMainThread }
             #expect(
                 order
                     == (isFirst ? ["first begins", "first ends", "second"] : ["second", "first begins", "first ends"]))
+        }
+
+        @Test func isNotNested() async {
+            let texts = await failures {
+                await withVirtualTime { outer in
+                    await withVirtualTime { inner in #expect(inner === outer) }
+                }
+            }
+            #expect(texts == ["withVirtualTime is called inside of itself; use the time of the outer call"])
         }
 
         @Test func throwsWhatTheClosureThrows() async {
