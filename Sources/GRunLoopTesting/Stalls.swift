@@ -18,7 +18,8 @@ public import Testing
 /// callout of the main loop too, from one `await` to the next.
 ///
 /// - Parameters:
-///   - threshold: how long a callout may take, in real time. A millisecond at least.
+///   - threshold: how long a callout may take, in real time. A millisecond at least. On a busy machine, a stall that is
+///     hardly longer than the threshold may not be noticed.
 ///   - sourceLocation: the place that a failure names.
 ///   - body: the code to watch, which is called once.
 /// - Returns: what the closure returns.

@@ -7,7 +7,7 @@ import GRunLoop
 import GRunLoopFoundation
 import XCTest
 
-/// What the process has done before main(): see ``start()``.
+/// The state that ``start()`` has set before main().
 @MainActor enum Start {
     /// Foundation's loop is served until the process ends. Nil if it cannot be served.
     static var serving: GRunLoop.Serving?

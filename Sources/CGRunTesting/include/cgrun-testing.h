@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What GRunLoopTesting needs from C: a start before main(), the threads of the process, and GTK's functions, which only
+// The C code of GRunLoopTesting: a start before main(), the threads of the process, and GTK's functions, which only
 // some test programs link.
 
 #pragma once

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop still has to do, in words, for a test that waited in vain.
+// The pending work of a loop in words, for a test that waited in vain.
 
 extension GRunLoop {
     /// The work that waits in the loop's default mode, a line each: timers and delayed performs with their dates, the
-    /// number of blocks, signalled sources, and the tasks that wait for the loop. Any thread.
+    /// number of blocks, and the signalled sources. The last line is the number of tasks that wait for the loop. Any
+    /// thread.
     package var pendingWork: [String] {
         guard !Fork.isChild else { return [] }
         let (timers, blocks, sources, tasks) = lock.withLock { () -> ([TimerHeap.Member], Int, [Source], Int) in

@@ -133,8 +133,8 @@ void grun_channel_unref (GRunChannel *channel);
  * @mode: the mode in which the loop receives; %GRUN_MODE_COMMON stands for every common mode
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call with each message
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): called with @user_data when the channel has ended; immediately if the channel has a receiver
- *   already
+ * @notify: (nullable): called with @user_data after the last call of @func, when the channel has ended; immediately if
+ *   the channel has a receiver already
  *
  * Calls a function with each message. A channel has one receiver, which is never replaced: a second one is refused with
  * a g_critical(). If the loop has ended, the channel is invalidated immediately.
@@ -160,8 +160,8 @@ void grun_channel_receive (GRunChannel *channel,
  * @mode: the mode in which the loop receives; %GRUN_MODE_COMMON stands for every common mode
  * @func: (scope notified) (closure user_data) (destroy notify): the function to call with each value
  * @user_data: (nullable): the data to pass to @func
- * @notify: (nullable): called with @user_data when the channel has ended; immediately if the channel has a receiver
- *   already
+ * @notify: (nullable): called with @user_data after the last call of @func, when the channel has ended; immediately if
+ *   the channel has a receiver already
  *
  * Calls a function with each value that is sent, as grun_channel_receive() does with each pointer. The channel frees
  * the value after the call.

@@ -42,7 +42,8 @@ typedef gboolean (*GRunFdSourceFunc) (GRunFdSource *source,
  * descriptor. If @fd is negative, that is a g_critical().
  *
  * The source is level-triggered: it is performed again in every pass in which the condition still holds. The loop does
- * not read from the descriptor.
+ * not read from the descriptor. A FIFO that you open with O_RDONLY is always ready after its last writer has closed it,
+ * and read() returns 0. Open such a FIFO with O_RDWR, so that it always has a writer.
  *
  * Remove or invalidate the source before you close the descriptor, or before dup2(2) gives the number another file.
  * Otherwise the loop keeps watching the old file. You can add a removed source again. The loop usually notices the new
