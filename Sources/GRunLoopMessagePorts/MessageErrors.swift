@@ -105,7 +105,7 @@ extension GRunLoop {
         case sendTimeout
         /// No reply came before the receive timeout. A reply that comes later is dropped.
         case receiveTimeout
-        /// The port was already invalid when the message was to be sent.
+        /// The port is invalid, or became so before the message was sent. The port has not handled the message.
         case isInvalid
         /// The message was not sent, for one of these reasons:
         ///
@@ -118,7 +118,7 @@ extension GRunLoop {
         ///   (`EMFILE`).
         /// - A sandbox forbids a system call, or the kernel does not have it (`EPERM`, `EACCES`, `ENOSYS`).
         case transportError(errno: Int32)
-        /// The port became invalid after the message was sent or queued, for example because its process ended.
+        /// The port became invalid after the message was sent, for example because its process ended.
         ///
         /// The port may have handled the message. If a message must not be handled twice, put a number into it, by
         /// which the port recognizes the message when you send it again.

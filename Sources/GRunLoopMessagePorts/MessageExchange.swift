@@ -122,12 +122,14 @@ struct MessageExchanges {
         exchange.stage = .done(.failure(error))
     }
 
-    /// Cancels all exchanges with an error, and returns them. The caller calls `progress` of each.
-    mutating func giveUpAll(_ error: GRunLoop.MessageRequestError) -> [MessageExchange] {
-        let all = sending.all + waiting.all
-        for exchange in all { exchange.stage = .done(.failure(error)) }
+    /// Ends all exchanges because the port has become invalid, and returns them. The caller calls `progress` of each. A
+    /// message that was not sent gets another error than a message that the port may have handled.
+    mutating func endAll() -> [MessageExchange] {
+        let (unsent, sent) = (sending.all, waiting.all)
+        for exchange in unsent { exchange.stage = .done(.failure(.isInvalid)) }
+        for exchange in sent { exchange.stage = .done(.failure(.becameInvalid)) }
         self = MessageExchanges()
-        return all
+        return unsent + sent
     }
 }
 

@@ -153,14 +153,15 @@ extension GRunLoop {
 
         /// Ends the connection, and makes the port invalid. A second call does nothing.
         ///
-        /// Waiting requests and messages get ``MessageRequestError/becameInvalid``, and the closures of
-        /// ``onInvalidation(_:)`` are called. Messages that were already sent are still delivered.
+        /// Requests that wait for a reply get ``MessageRequestError/becameInvalid``. Messages that were not sent get
+        /// ``MessageRequestError/isInvalid``. Then the closures of ``onInvalidation(_:)`` are called. Messages that
+        /// were sent are still delivered.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortInvalidate`.
         public func invalidate() {
             guard !Fork.isChild else { return }
             let (ended, exchanges) = lock.withLock { () -> (State, [MessageExchange]) in
-                let exchanges = state.exchanges.giveUpAll(.becameInvalid)
+                let exchanges = state.exchanges.endAll()
                 defer {
                     state = State()
                     state.isValid = false

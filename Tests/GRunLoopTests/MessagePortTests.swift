@@ -225,7 +225,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
             let error = failure { () throws(Failure) in
                 _ = try remote.request(1, sendTimeout: .milliseconds(2), receiveTimeout: .milliseconds(2))
             }
-            #expect(error == .becameInvalid)
+            #expect(error == .isInvalid)
             #expect(loop.run(for: .zero) == .finished)
         }
     }

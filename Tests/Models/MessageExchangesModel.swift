@@ -47,7 +47,7 @@ final class MessageExchangesModel: Model {
             let known = random.once(in: 3) ? nil : random.element(of: waiting)?.conversation
             try reply(known ?? conversation &- UInt32(random.below(20)))
         case 16...18: try giveUp(random.element(of: sending + waiting), early: random.once(in: 2))
-        default: if random.once(in: 10) { try giveUpAll() }
+        default: if random.once(in: 10) { try endAll() }
         }
         try expect(exchanges.isBlocked, is: !sending.isEmpty, "whether some wait for room")
         for exchange in sending + waiting {
@@ -61,7 +61,7 @@ final class MessageExchangesModel: Model {
             try send()
         }
         try expect(sending.isEmpty, "a message is never sent")
-        try giveUpAll()
+        try endAll()
         try expect(Counted.count, is: 0, "exchanges that nobody has released")
     }
 
@@ -130,12 +130,17 @@ final class MessageExchangesModel: Model {
         waiting.removeAll { $0 === exchange }
     }
 
-    private func giveUpAll() throws {
-        Journal.note("give up all")
-        let all = exchanges.giveUpAll(.receiveTimeout)
+    private func endAll() throws {
+        Journal.note("end all")
+        let all = exchanges.endAll()
         try expect(
-            all.map { ObjectIdentifier($0) }, is: (sending + waiting).map { ObjectIdentifier($0) },
-            "what was given up")
+            all.map { ObjectIdentifier($0) }, is: (sending + waiting).map { ObjectIdentifier($0) }, "what has ended")
+        let isUnsent = Array(repeating: true, count: sending.count) + Array(repeating: false, count: waiting.count)
+        for (exchange, isUnsent) in zip(all, isUnsent) {
+            guard case .done(.failure(isUnsent ? .isInvalid : .becameInvalid)) = exchange.stage else {
+                throw Mismatch(text: "the error does not say whether the message was sent")
+            }
+        }
         (sending, waiting) = ([], [])
     }
 }

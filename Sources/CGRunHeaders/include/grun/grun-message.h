@@ -23,11 +23,12 @@ G_BEGIN_DECLS
  * @GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT: the port's queue was full until the send timeout; the message was not sent
  * @GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT: no reply came before the receive timeout; a reply that comes later is
  *   dropped
- * @GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID: the port was already invalid before the message was sent
+ * @GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID: the port is invalid, or became so before the message was sent; the port has
+ *   not handled the message
  * @GRUN_MESSAGE_REQUEST_ERROR_TRANSPORT_ERROR: the message cannot be sent: it is too large or has too many descriptors,
  *   a descriptor is not open, or memory or descriptors are used up; the error's message names the reason
- * @GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID: the port became invalid after the message was sent or queued, for example
- *   because its process ended
+ * @GRUN_MESSAGE_REQUEST_ERROR_BECAME_INVALID: the port became invalid after the message was sent, for example because
+ *   its process ended
  * @GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED: the receiver released the message without a reply
  * @GRUN_MESSAGE_REQUEST_ERROR_CANCELLED: grun_remote_message_port_cancel_request() or
  *   grun_remote_message_port_cancel_wait() was called
