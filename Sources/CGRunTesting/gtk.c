@@ -45,7 +45,8 @@ int gtk_init_check(void *count, void *arguments)
 
 int cgrun_testing_gtk_version(void)
 {
-    if (dlsym(RTLD_DEFAULT, "gtk_snapshot_new") != NULL)
+    // Since 4.6.
+    if (dlsym(RTLD_DEFAULT, "gdk_texture_save_to_png_bytes") != NULL)
         return 4;
     return dlsym(RTLD_DEFAULT, "gtk_main_quit") != NULL ? 3 : 0;
 }
@@ -107,8 +108,11 @@ static int append(void *closure, const unsigned char *data, unsigned length)
 {
     picture *taken = closure;
     uint8_t *longer = realloc(taken->bytes, taken->length + length);
-    if (longer == NULL)
+    if (longer == NULL) {
+        free(taken->bytes);
+        *taken = (picture){NULL, 0};
         return 1; // CAIRO_STATUS_NO_MEMORY
+    }
     memcpy(longer + taken->length, data, length);
     *taken = (picture){longer, taken->length + length};
     return 0;

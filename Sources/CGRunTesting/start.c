@@ -10,6 +10,8 @@
 __attribute__((constructor)) static void start(void)
 {
     const char *setting = getenv("GRUN_TESTING");
-    if (setting == NULL || strcmp(setting, "0") != 0)
-        grun_testing_start();
+    bool drives = setting == NULL || strcmp(setting, "0") != 0;
+    grun_testing_start(drives);
+    if (drives)
+        atexit(grun_testing_end);
 }

@@ -9,38 +9,67 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-// The state follows the name of the thread, which is in parentheses and may contain any character: "17 (name) S ...".
-static bool runs(int folder, const char *thread)
+typedef struct {
+    bool do_sleep;
+    unsigned threads;
+    unsigned long switches;
+} scan;
+
+static unsigned long number_after(const char *text, const char *name)
 {
-    char path[64], text[128];
-    snprintf(path, sizeof path, "%.16s/stat", thread);
+    const char *found = strstr(text, name);
+    return found == NULL ? 0 : strtoul(found + strlen(name), NULL, 10);
+}
+
+// Adds a thread to a scan. The thread may have ended since the folder was read.
+static void add(scan *all, int folder, const char *thread)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "%.16s/status", thread);
     int file = openat(folder, path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
-        return false;
+        return;
     ssize_t length = read(file, text, sizeof text - 1);
     close(file);
     if (length <= 0)
-        return false;
+        return;
     text[length] = 0;
-    const char *name_end = strrchr(text, ')');
-    // D is a short wait inside the kernel, for example for a disk.
-    return name_end != NULL && name_end[1] == ' ' && (name_end[2] == 'R' || name_end[2] == 'D');
+    // The name of the thread comes before the state, but no newline can be in it. D is a short wait in the kernel.
+    const char *state = strstr(text, "\nState:\t");
+    if (state != NULL && (state[8] == 'R' || state[8] == 'D'))
+        all->do_sleep = false;
+    all->threads++;
+    all->switches += number_after(text, "\nvoluntary_ctxt_switches:\t");
+    all->switches += number_after(text, "\nnonvoluntary_ctxt_switches:\t");
 }
 
-bool cgrun_testing_other_threads_sleep(void)
+static scan look(void)
 {
+    scan all = {.do_sleep = true};
     DIR *threads = opendir("/proc/self/task");
     if (threads == NULL)
-        return true;
+        return all;
     char own[16];
     snprintf(own, sizeof own, "%d", gettid());
-    bool do_sleep = true;
     const struct dirent *entry;
-    while (do_sleep && (entry = readdir(threads)) != NULL)
-        do_sleep = entry->d_name[0] == '.' || strcmp(entry->d_name, own) == 0 || !runs(dirfd(threads), entry->d_name);
+    while ((entry = readdir(threads)) != NULL)
+        if (entry->d_name[0] != '.' && strcmp(entry->d_name, own) != 0)
+            add(&all, dirfd(threads), entry->d_name);
     closedir(threads);
-    return do_sleep;
+    return all;
+}
+
+// A scan reads one thread after the other. Two threads that wake each other in turn may both be seen asleep. So a
+// second scan must find that no thread has run in between.
+bool cgrun_testing_other_threads_sleep(void)
+{
+    scan first = look();
+    if (!first.do_sleep)
+        return false;
+    scan second = look();
+    return second.do_sleep && second.threads == first.threads && second.switches == first.switches;
 }

@@ -61,6 +61,8 @@ final class Guest: @unchecked Sendable {
     var savedDrainingFlag: Int?
     /// A source in the common modes of our loop. The loop calls its schedule handler for each mode that becomes common.
     private var commonModes: GRunLoop.Source?
+    /// The timer by which this guest was tested: see ``arrives(in:)``.
+    private var testTimer: Foundation.Timer?
     private var endHandler: GRunLoop.EndHandler?
 
     private init(_ loop: GRunLoop) {
@@ -163,6 +165,8 @@ final class Guest: @unchecked Sendable {
             if arrived < 2 { usleep(100) }
         }
         timer.invalidate()
+        // Foundation does not release this timer. It is kept here, so that LeakSanitizer does not report it.
+        testTimer = timer
         return arrived == 2
     }
 

@@ -172,9 +172,10 @@ extension Guest {
         while isServed, !wait.mode.isReadable {
             let (handled, own) = (loop.handledCount, ownHandled)
             // Core Foundation wakes itself at its limit. A nested run may have consumed that wake-up, so our run ends
-            // 200 us after the limit.
+            // 200 us after the limit. In virtual time a run with a limit would move the clock.
             let rest = GRunLoop.Instant.now.duration(to: limit) + .microseconds(200)
-            let result = loop.run(mode: wait.mode.mode, for: rest, returningAfterSourceHandled: true)
+            let span = loop.isInVirtualTime ? nil : rest
+            let result = loop.run(mode: wait.mode.mode, for: span, returningAfterSourceHandled: true)
             let isToEnd = wait.hasReturned()
             if result == .timedOut { cgrun_guest_wake_up(address) }
             if loop.handledCount - handled > ownHandled - own || result == .stopped && !isToEnd { return true }

@@ -5,6 +5,7 @@
 // the executor is left out, and `install()` throws.
 
 public import GRunLoop
+import Synchronization
 
 #if compiler(>=6.3) && compiler(<6.4)
     @_spi(ExperimentalCustomExecutors) import _Concurrency
@@ -12,6 +13,7 @@ public import GRunLoop
     /// Runs the jobs of the main actor on the main loop, as the loop's own executor runs its jobs.
     private final class LoopExecutor: MainExecutor {
         private let queue = GRunLoop.main.executor
+        private let isStopped = Atomic(false)
 
         func enqueue(_ job: consuming ExecutorJob) { queue.append(UnownedJob(job), for: self) }
 
@@ -20,9 +22,12 @@ public import GRunLoop
         func isIsolatingCurrentContext() -> Bool? { queue.isIsolatingCurrentContext() }
 
         /// Swift's runtime calls it for an async main.
-        func run() throws { while GRunLoop.main.run() != .finished {} }
+        func run() throws { while !isStopped.load(ordering: .relaxed), GRunLoop.main.run() != .finished {} }
 
-        func stop() { GRunLoop.main.stop() }
+        func stop() {
+            isStopped.store(true, ordering: .relaxed)
+            GRunLoop.main.stop()
+        }
     }
 
     private struct Factory: ExecutorFactory {

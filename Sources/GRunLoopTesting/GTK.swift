@@ -7,7 +7,7 @@ import Testing
 
 /// Why a test cannot use GTK.
 public enum GTKError: Error, Hashable, CustomStringConvertible {
-    /// The test program links no GTK.
+    /// The test program links neither GTK 3 nor GTK 4.6 or later.
     case notLinked
     /// GTK has no display. The texts are the values of the environment variables, nil if they are not set.
     case noDisplay(display: String?, waylandDisplay: String?)
@@ -21,7 +21,7 @@ public enum GTKError: Error, Hashable, CustomStringConvertible {
     /// The reason in words, and what to do. Threads: any.
     public var description: String {
         switch self {
-        case .notLinked: "the test program links no GTK 3 or GTK 4"
+        case .notLinked: "the test program links neither GTK 3 nor GTK 4.6 or later"
         case .noDisplay(let display, let waylandDisplay):
             "GTK has no display: DISPLAY is \(display ?? "not set"), WAYLAND_DISPLAY is "
                 + "\(waylandDisplay ?? "not set"). Run the tests with a display server, for example with "
@@ -76,11 +76,13 @@ public enum GTKError: Error, Hashable, CustomStringConvertible {
 ///
 /// Threads: the main actor.
 @MainActor public func gtkPicture(
-    of widget: UnsafeMutableRawPointer, within limit: Duration = standardTestLimit
+    of widget: UnsafeMutableRawPointer, within limit: Duration = .seconds(10)
 ) async throws(GTKError) -> [UInt8] {
     if let reason = reasonAgainstMainThread() { throw .notOnMainThread(reason) }
     guard cgrun_testing_gtk_version() != 0 else { throw .notLinked }
     let end = ContinuousClock.now.advanced(by: limit)
+    let ticker = Ticker()
+    defer { ticker.cancel() }
     while true {
         var length = 0
         if let bytes = cgrun_testing_gtk_picture(widget, &length) {

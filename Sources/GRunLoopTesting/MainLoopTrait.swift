@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lets tests of several suites use the main loop one at a time.
 
-// Exported, because `#_sourceLocation`, the default of an argument, must be known where a test calls the function.
-@_exported public import Testing
+public import Testing
 
 /// Runs a test while no other test with this trait runs: see `.mainLoop`.
 public struct MainLoopTrait: TestTrait, SuiteTrait, TestScoping {
     /// Whether the tests of a suite have the trait, too: yes. Threads: any.
     public var isRecursive: Bool { true }
 
-    /// Runs a test as soon as no other test with this trait runs. Swift Testing calls it.
+    /// The trait provides a scope for each test and for each of its arguments, but not for a suite. Threads: any.
+    public func scopeProvider(for test: Test, testCase: Test.Case?) -> Self? { test.isSuite ? nil : self }
+
+    /// Runs a test as soon as no other test with this trait runs. Swift Testing calls it, outside of the test's time
+    /// limit. It is called again for each argument of the test.
     ///
     /// - Throws: what the test throws.
     ///
@@ -17,20 +20,17 @@ public struct MainLoopTrait: TestTrait, SuiteTrait, TestScoping {
     public func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        // A suite and a suite in it may both have the trait.
-        if Self.isHeld { return try await function() }
-        await MainLoopTurn.tests.begin()
-        do {
-            try await Self.$isHeld.withValue(true) { try await function() }
-        } catch {
-            await MainLoopTurn.tests.end()
-            throw error
+        if testCase == nil {
+            try await MainLoopTurn.tests.hold(Self.$holdsTest, function)
+        } else {
+            try await MainLoopTurn.arguments.hold(Self.$holdsArgument, function)
         }
-        await MainLoopTurn.tests.end()
     }
 
-    /// Whether the task belongs to a test that has its turn.
-    @TaskLocal private static var isHeld = false
+    /// Whether the task belongs to a test that has its turn. A test may have the trait twice, by its suites.
+    @TaskLocal private static var holdsTest = false
+    /// Whether the task belongs to an argument that has its turn.
+    @TaskLocal private static var holdsArgument = false
 }
 
 extension Trait where Self == MainLoopTrait {
@@ -53,6 +53,8 @@ extension Trait where Self == MainLoopTrait {
 @MainActor final class MainLoopTurn {
     /// The turns of tests with the trait ``MainLoopTrait``.
     static let tests = MainLoopTurn()
+    /// The turns of the arguments of one such test.
+    static let arguments = MainLoopTurn()
     /// The turns of virtual time.
     static let virtualTime = MainLoopTurn()
 
@@ -62,6 +64,19 @@ extension Trait where Self == MainLoopTrait {
     func begin() async {
         if isTaken { return await withCheckedContinuation { waiting.append($0) } }
         isTaken = true
+    }
+
+    /// Calls the closure in a turn, unless the task has its turn already.
+    nonisolated func hold(_ isHeld: TaskLocal<Bool>, _ body: @Sendable () async throws -> Void) async throws {
+        if isHeld.get() { return try await body() }
+        await begin()
+        do {
+            try await isHeld.withValue(true) { try await body() }
+        } catch {
+            await end()
+            throw error
+        }
+        await end()
     }
 
     func end() {

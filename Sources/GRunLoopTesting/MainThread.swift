@@ -6,10 +6,8 @@ import GRunLoop
 
 /// Why `GRunLoop.main` does not run while tests await; nil if it runs. On the main actor.
 @MainActor func reasonAgainstMainThread() -> String? {
+    guard Start.isDone else { return "GRUN_TESTING=0 is set, so GRunLoop.main does not run while tests await" }
     if Thread.isMainThread { return nil }
-    guard Start.isDone else {
-        return "GRUN_TESTING=0 is set, so the main actor is not on the main thread, and GRunLoop.main does not run"
-    }
     return "the main actor of this test process is not on the main thread, and GRunLoop.main does not run: this Swift "
         + "runtime has no hook for the main thread of an async main(), or another library has replaced the hook"
 }

@@ -4,12 +4,6 @@
 public import GRunLoop
 public import Testing
 
-/// How long a test waits for an event, unless it says otherwise.
-public let standardTestLimit = Duration.seconds(10)
-
-/// How long a test waits until the process's other threads sleep.
-let patienceForThreads = Duration.milliseconds(500)
-
 /// Waits until a condition holds.
 ///
 /// ```swift
@@ -19,7 +13,8 @@ let patienceForThreads = Duration.milliseconds(500)
 ///
 /// The condition is evaluated immediately, then each time that an event has woken the main loop, and every 10 ms. If
 /// the condition does not hold within the limit, the test fails. The message lists the work that is pending in the
-/// main loop. The limit is in real time, also in virtual time.
+/// main loop. The limit is in real time, also in virtual time. If the task is cancelled, the wait ends, and the test
+/// fails.
 ///
 /// - Parameters:
 ///   - limit: how long to wait. Zero and negative mean that the condition is evaluated once.
@@ -30,7 +25,7 @@ let patienceForThreads = Duration.milliseconds(500)
 ///
 /// Threads: the main actor.
 @MainActor @discardableResult public func eventually(
-    within limit: Duration = standardTestLimit,
+    within limit: Duration = .seconds(10),
     sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: @MainActor () async throws -> Bool
 ) async rethrows -> Bool {
@@ -39,12 +34,15 @@ let patienceForThreads = Duration.milliseconds(500)
         return false
     }
     let end = ContinuousClock.now.advanced(by: limit)
+    let ticker = Ticker()
+    defer { ticker.cancel() }
     while true {
         if try await condition() { return true }
-        if ContinuousClock.now >= end { break }
+        if Task.isCancelled || ContinuousClock.now >= end { break }
         await mainLoopWakes()
     }
-    fail(at: sourceLocation, "the condition did not hold within \(limit). \(pendingWorkOfMainLoop()).")
+    let reason = Task.isCancelled ? "when the test was cancelled" : "within \(limit)"
+    fail(at: sourceLocation, "the condition did not hold \(reason). \(pendingWorkOfMainLoop()).")
     return false
 }
 
@@ -67,7 +65,7 @@ extension GRunLoop {
     ///
     /// Threads: the main actor, for `GRunLoop.main`. For another loop, the test fails.
     @MainActor @discardableResult public func settle(
-        within limit: Duration = standardTestLimit,
+        within limit: Duration = .seconds(10),
         sourceLocation: SourceLocation = #_sourceLocation
     ) async -> Bool {
         if let reason = isMain ? reasonAgainstMainThread() : "only GRunLoop.main can settle" {
@@ -75,9 +73,8 @@ extension GRunLoop {
             return false
         }
         let now = ContinuousClock.now
-        if await mainLoopSettles(before: now.advanced(by: limit), patience: now.advanced(by: patienceForThreads)) {
-            return true
-        }
+        let threads = now.advanced(by: limitForThreads)
+        if await mainLoopSettles(before: now.advanced(by: limit), threadsBefore: threads) { return true }
         fail(at: sourceLocation, "the main loop is still busy after \(limit). \(pendingWorkOfMainLoop()).")
         return false
     }
@@ -86,7 +83,7 @@ extension GRunLoop {
 @MainActor func pendingWorkOfMainLoop() -> String {
     let loop = GRunLoop.main
     let work = loop.pendingWork
-    var text = work.isEmpty ? "Nothing is pending in the main loop" : "Pending in the main loop: "
+    var text = work.isEmpty ? "No work of GRunLoop is pending in the main loop" : "Pending in the main loop: "
     text += work.prefix(10).joined(separator: "; ")
     if work.count > 10 { text += "; and \(work.count - 10) more" }
     if loop.isInVirtualTime {

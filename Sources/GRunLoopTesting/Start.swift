@@ -7,11 +7,11 @@ import GRunLoop
 import GRunLoopFoundation
 import XCTest
 
-/// The state that ``start()`` has set before main().
+/// The state that ``start(drives:)`` has set before main().
 @MainActor enum Start {
     /// Foundation's loop is served until the process ends. Nil if it cannot be served.
     static var serving: GRunLoop.Serving?
-    /// Whether the constructor has run, and was not told to do nothing.
+    /// Whether the main loop got the main thread. False if `GRUN_TESTING=0` is set.
     static var isDone = false
 }
 
@@ -21,17 +21,32 @@ import XCTest
 /// calls the driver, and the main loop runs until the process ends. XCTest does not suspend main(), but waits for its
 /// async tests in Foundation's main loop, which serves the main loop as well.
 @_cdecl("grun_testing_start")
-func start() {
-    GRunLoop.driveAsyncMain()
+func start(drives: Bool) {
     MainActor.assumeIsolated {
-        Start.isDone = true
         XCTestObservationCenter.shared.addTestObserver(CurrentTestCase.observer)
+        guard drives else { return }
+        Start.isDone = true
+        GRunLoop.driveAsyncMain()
         do {
             Start.serving = try GRunLoop.main.serve(RunLoop.main)
         } catch {
             note("the main loop does not serve Foundation's run loop in this test process: \(error)")
         }
     }
+}
+
+/// Called by `exit()`, which Swift Testing calls on a thread of the pool. While `exit()` unloads libraries such as
+/// libX11, the main loop must not serve GTK, so it is stopped in a block. If it does not come to the block within a
+/// second, the process ends nevertheless.
+@_cdecl("grun_testing_end")
+func end() {
+    guard !Thread.isMainThread else { return }
+    let isStopped = DispatchSemaphore(value: 0)
+    GRunLoop.main.async(inModes: [.common]) {
+        isStopped.signal()
+        while true { pause() }
+    }
+    _ = isStopped.wait(timeout: .now() + .seconds(1))
 }
 
 /// Writes a line for the person who runs the tests.

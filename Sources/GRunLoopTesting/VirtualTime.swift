@@ -42,14 +42,14 @@ public import Testing
     public func advance(to end: GRunLoop.Instant) async {
         guard beginMove() else { return }
         defer { isAdvancing = false }
-        let patience = ContinuousClock.now.advanced(by: patienceForThreads)
-        guard await settle(patience) else { return }
+        let threads = ContinuousClock.now.advanced(by: limitForThreads)
+        guard await settle(threads) else { return }
         while let next = loop.nextDeadline(in: .default), next <= end {
             loop.moveVirtualTime(to: next)
-            guard await settle(patience) else { return }
+            guard await settle(threads) else { return }
         }
         loop.moveVirtualTime(to: end)
-        _ = await settle(patience)
+        _ = await settle(threads)
     }
 
     /// Moves the clock to the date of the next timer or delayed perform, and fires it.
@@ -60,10 +60,31 @@ public import Testing
     @discardableResult public func advanceToNextTimer() async -> Bool {
         guard beginMove() else { return false }
         defer { isAdvancing = false }
-        let patience = ContinuousClock.now.advanced(by: patienceForThreads)
-        guard await settle(patience), let next = loop.nextDeadline(in: .default) else { return false }
+        let threads = ContinuousClock.now.advanced(by: limitForThreads)
+        guard await settle(threads), let next = loop.nextDeadline(in: .default) else { return false }
         loop.moveVirtualTime(to: next)
-        return await settle(patience)
+        return await settle(threads)
+    }
+
+    /// Lets the main loop do what is ready. All steps of one advance wait for other threads until `threads`. If a task
+    /// that awaited the loop goes on in this step, the step waits for it for up to 50 ms more, because another thread
+    /// may run all the time.
+    ///
+    /// Returns false if the loop stays busy, if the task was cancelled, or if virtual time has ended meanwhile.
+    private func settle(_ threads: ContinuousClock.Instant) async -> Bool {
+        let tasks = loop.awaitingTaskCount
+        let now = ContinuousClock.now
+        let end = now.advanced(by: limitForLoop)
+        var isIdle = await mainLoopSettles(before: end, threadsBefore: threads)
+        let late = now.advanced(by: .milliseconds(50))
+        while isIdle, threads < now, loop.awaitingTaskCount < tasks, ContinuousClock.now < late {
+            await Task.yield()
+            isIdle = await mainLoopSettles(before: end, threadsBefore: threads)
+        }
+        if !isIdle {
+            fail(at: sourceLocation, "the main loop is still busy after \(limitForLoop). \(pendingWorkOfMainLoop()).")
+        }
+        return isIdle && refusal == nil && !Task.isCancelled
     }
 
     private func beginMove() -> Bool {
@@ -92,13 +113,6 @@ public import Testing
             try? await Task.sleep(for: .seconds(2))
         }
     }
-
-    /// Lets the main loop do what is ready. The steps of one advance share their patience for other threads.
-    private func settle(_ patience: ContinuousClock.Instant) async -> Bool {
-        if await mainLoopSettles(before: .now.advanced(by: standardTestLimit), patience: patience) { return true }
-        fail(at: sourceLocation, "the main loop is still busy after \(standardTestLimit). \(pendingWorkOfMainLoop())")
-        return false
-    }
 }
 
 /// Runs the closure in virtual time: the clock of the main loop stands still until the test moves it.
@@ -115,10 +129,11 @@ public import Testing
 /// ```
 ///
 /// Virtual are the timers and delayed performs of `GRunLoop.main`, its `sleep`, its `ticks` and its `clock`, and so
-/// everything that takes a clock, such as `debounce` of swift-async-algorithms. A run that is nested in a callout moves
-/// the clock by itself: it jumps where it would sleep.
+/// everything that takes a clock, such as `debounce` of swift-async-algorithms. A run with a limit that is nested in a
+/// callout moves the clock by itself: it jumps where it would sleep.
 ///
-/// Real time stays: `Task.sleep(for:)`, `DispatchQueue.main.asyncAfter`, timers of Foundation, and `g_timeout_add`.
+/// These use real time: `Task.sleep(for:)`, `DispatchQueue.main.asyncAfter`, timers of Foundation, and `g_timeout_add`.
+/// A timer that another thread makes gets its date from the real clock, so use `perform(after:)` there.
 /// If the test waits for more than two seconds while its clock stands still, a note on standard error says so, and
 /// lists the work that is pending.
 ///
@@ -150,7 +165,7 @@ public import Testing
     }
     await MainLoopTurn.virtualTime.begin()
     defer { MainLoopTurn.virtualTime.end() }
-    _ = GRunLoop.main.beginVirtualTime(from: start ?? GRunLoop.now)
+    GRunLoop.main.beginVirtualTime(from: start ?? GRunLoop.now)
     defer {
         time.refusal = "virtual time is over: the clock cannot be moved after withVirtualTime has returned"
         GRunLoop.main.endVirtualTime()

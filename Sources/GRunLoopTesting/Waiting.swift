@@ -5,58 +5,63 @@ import CGRunTesting
 import Dispatch
 import GRunLoop
 
-/// Resumes a continuation once, by the event that comes first.
-@MainActor private final class FirstOf {
-    private var continuation: CheckedContinuation<Bool, Never>?
-    private var observer: GRunLoop.Observer?
+/// How long a test waits until the process's other threads sleep. Threads of other tests may run all the time.
+let limitForThreads = Duration.milliseconds(500)
 
-    init(_ continuation: CheckedContinuation<Bool, Never>) { self.continuation = continuation }
+/// How long a test waits for the main loop, where the test cannot say how long.
+let limitForLoop = Duration.seconds(10)
 
-    func observe(_ activities: GRunLoop.Activity, _ body: @escaping @MainActor (GRunLoop.Activity) -> Bool?) {
-        // The observer keeps this object until it is invalidated.
-        let observer = GRunLoop.Observer(activities: activities, order: .max) { @MainActor _, activity in
-            if let result = body(activity) { self.finish(result) }
-        }
-        self.observer = observer
-        GRunLoop.main.add(observer, forMode: .common)
+/// Wakes the main loop every 10 ms, for a test that waits for something that does not wake the loop.
+@MainActor struct Ticker {
+    private let timer = DispatchSource.makeTimerSource(queue: .main)
+
+    init() {
+        timer.setEventHandler {}
+        timer.schedule(deadline: .now() + .milliseconds(10), repeating: .milliseconds(10))
+        timer.activate()
     }
 
-    func finish(_ result: Bool) {
-        observer?.invalidate()
-        observer = nil
-        continuation?.resume(returning: result)
-        continuation = nil
+    func cancel() { timer.cancel() }
+}
+
+/// Suspends until the main loop does one of the activities, and the closure then returns a result.
+@MainActor private func mainLoop<Result: Sendable>(
+    does activities: GRunLoop.Activity, _ body: @escaping @MainActor (GRunLoop.Activity) -> Result?
+) async -> Result {
+    await withCheckedContinuation { continuation in
+        // Behind the observers of the program, which may make something ready.
+        let observer = GRunLoop.Observer(activities: activities, order: .max) { @MainActor observer, activity in
+            guard let result = body(activity) else { return }
+            observer.invalidate()
+            continuation.resume(returning: result)
+        }
+        GRunLoop.main.add(observer, forMode: .common)
     }
 }
 
 /// Suspends until the main loop has nothing to do and is about to sleep, and no other thread of the process runs. A job
-/// that was resumed on another thread has then come back to the main actor, or waits for something else. Threads of
-/// other tests may run all the time, so they are not waited for any longer than until `patience`.
+/// that was resumed on another thread has then come back to the main actor, or waits for something else. After the time
+/// `threadsBefore`, the other threads do not count.
 ///
 /// Returns false if the main loop is still busy at `end`.
-@MainActor func mainLoopSettles(before end: ContinuousClock.Instant, patience: ContinuousClock.Instant) async -> Bool {
+@MainActor func mainLoopSettles(
+    before end: ContinuousClock.Instant, threadsBefore: ContinuousClock.Instant
+) async -> Bool {
     let loop = GRunLoop.main
-    return await withCheckedContinuation { continuation in
-        let first = FirstOf(continuation)
-        first.observe([.beforeTimers, .beforeWaiting]) { activity in
-            let now = ContinuousClock.now
-            if activity == .beforeTimers { return now >= end ? false : nil }
-            if loop.hasReadyWork { return nil }
-            guard cgrun_testing_other_threads_sleep() || now >= patience else {
-                loop.wakeUp()
-                return nil
-            }
-            // A thread may have enqueued a job before it fell asleep.
-            return loop.hasReadyWork ? nil : true
+    return await mainLoop(does: [.beforeTimers, .beforeWaiting]) { activity in
+        let now = ContinuousClock.now
+        if activity == .beforeTimers { return now >= end ? false : nil }
+        if loop.hasReadyWork { return nil }
+        guard cgrun_testing_other_threads_sleep() || now >= threadsBefore else {
+            loop.wakeUp()
+            return nil
         }
+        // A thread may have enqueued a job before it fell asleep.
+        return loop.hasReadyWork ? nil : true
     }
 }
 
-/// Suspends until an event has woken the main loop, 10 ms at most.
+/// Suspends until an event has woken the main loop. A ``Ticker`` limits the wait.
 @MainActor func mainLoopWakes() async {
-    _ = await withCheckedContinuation { continuation in
-        let first = FirstOf(continuation)
-        first.observe(.afterWaiting) { _ in true }
-        DispatchQueue.main.asyncAfter(deadline: .now() + .milliseconds(10)) { first.finish(false) }
-    }
+    await mainLoop(does: .afterWaiting) { _ in () }
 }

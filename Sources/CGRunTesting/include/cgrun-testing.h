@@ -10,8 +10,12 @@
 
 // MARK: start.c
 
-/// Starts the product, on the main thread, before main(). Defined in Swift: Start.swift.
-void grun_testing_start(void);
+/// Starts the product, on the main thread, before main(). If `drives` is false, the main loop does not get the main
+/// thread. Defined in Swift: Start.swift.
+void grun_testing_start(bool drives);
+
+/// Stops the main thread for good, when the process exits on another thread. Defined in Swift: Start.swift.
+void grun_testing_end(void);
 
 // MARK: threads.c
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pending work of a loop in words, for a test that waited in vain.
+// The pending work of a loop in words, for the failure of a test.
 
 extension GRunLoop {
     /// The work that waits in the loop's default mode, a line each: timers and delayed performs with their dates, the
@@ -28,6 +28,9 @@ extension GRunLoop {
         }
         return lines
     }
+
+    /// How many tasks await the loop: they sleep on its clock, or wait for its items. Any thread.
+    package var awaitingTaskCount: Int { lock.withLock { waiters.count } }
 
     /// Whether the innermost run would serve something without a wait, or the main queue has a block that it has not
     /// announced yet. False if no run is on the stack. The loop's own thread, outside of a main-queue block.

@@ -2,13 +2,10 @@
 // Virtual time of the main loop, for a test that awaits: the clock stands still until the test moves it.
 
 extension GRunLoop {
-    /// Gives the main loop a virtual clock that stands still. Returns false if it has a virtual clock already. The main
-    /// thread, with ``endVirtualTime()`` afterwards.
-    package func beginVirtualTime(from start: Instant) -> Bool {
-        guard !isInVirtualTime else { return false }
+    /// Gives the main loop a virtual clock that stands still, until ``endVirtualTime()``. The main thread.
+    package func beginVirtualTime(from start: Instant) {
         VirtualClock.ofMainLoop.begin(at: Nanoseconds(saturating: start))
         setVirtualClock(.ofMainLoop)
-        return true
     }
 
     /// Gives the main loop the real clock again. Items keep their dates. The main thread.
@@ -20,7 +17,7 @@ extension GRunLoop {
 
     private func setVirtualClock(_ clock: VirtualClock?) {
         lock.withLock {
-            virtualClock.store(clock.map(Unmanaged.passUnretained), ordering: .relaxed)
+            virtualClock.store(clock.map(Unmanaged.passUnretained), ordering: .releasing)
             host.poll.isTimeVirtual = clock != nil
         }
     }

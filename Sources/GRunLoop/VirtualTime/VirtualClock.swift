@@ -12,27 +12,27 @@ final class VirtualClock: Sendable {
 
     /// The clock of the main loop, for a test that awaits (`GRunLoopTesting`). It is never released, because any thread
     /// may read the time of the main loop.
-    static let ofMainLoop = VirtualClock(at: 0, hiding: nil, standsInOutermostRun: true)
+    static let ofMainLoop = VirtualClock(at: 0, hiding: nil, standsStill: true)
 
     private let reading: Atomic<Nanoseconds>
-    /// Whether the clock stands still while the loop sleeps in its outermost run. Only the test moves it then. In all
-    /// other runs the clock jumps where the loop would sleep.
-    let standsInOutermostRun: Bool
+    /// Whether the clock stands still while the loop sleeps in its outermost run, or in a nested run without a limit.
+    /// Only the test moves it then. In a nested run with a limit, the clock jumps where the loop would sleep.
+    let standsStill: Bool
     /// The thread's current loop before virtual time; nil if there was none. The thread retains it.
     private let former: Unmanaged<GRunLoop>?
 
     /// The loop that virtual time hides. Read it on the loop's thread only, while virtual time lasts.
     var hidden: GRunLoop? { former?.takeUnretainedValue() }
 
-    private init(at start: Nanoseconds, hiding former: GRunLoop?, standsInOutermostRun: Bool) {
+    private init(at start: Nanoseconds, hiding former: GRunLoop?, standsStill: Bool) {
         self.former = former.map(Unmanaged.passUnretained)
-        self.standsInOutermostRun = standsInOutermostRun
+        self.standsStill = standsStill
         reading = Atomic(Self.limited(start))
     }
 
     /// Makes the clock of a new loop, which counts as in use until it is released.
     convenience init(at start: Nanoseconds, hiding former: GRunLoop?) {
-        self.init(at: start, hiding: former, standsInOutermostRun: false)
+        self.init(at: start, hiding: former, standsStill: false)
         Self.count.add(1, ordering: .relaxed)
     }
 
@@ -52,7 +52,9 @@ final class VirtualClock: Sendable {
     var now: Nanoseconds { reading.load(ordering: .relaxed) }
 
     /// See ``GRunLoop/clockStands(in:)``.
-    func stands(in frame: Frame) -> Bool { standsInOutermostRun && frame.isOutermost }
+    func stands(in frame: Frame) -> Bool {
+        standsStill && (frame.isOutermost || !frame.run.hasLimit && frame.nextAncestorDeadline == .never)
+    }
 
     /// Moves the clock forward; an earlier time is ignored. The loop's thread only.
     func move(to time: Nanoseconds) {

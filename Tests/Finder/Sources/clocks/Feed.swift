@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sequence that the test feeds, and that tells when its reader has done with an element: it asks for the next one.
+// A sequence that the test feeds. It reports when its reader has handled an element, and waits for the next one.
 
 import Synchronization
 

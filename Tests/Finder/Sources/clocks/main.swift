@@ -6,7 +6,7 @@ import AsyncAlgorithms
 import GRunLoop
 import Glibc
 
-// MARK: Virtual time: what comes when is exact
+// MARK: Virtual time: each element arrives at its exact time
 
 /// Moves the clock to where the loop's first timer is due, which is to be at `milliseconds`, and fires it.
 func fire(_ time: GRunLoop.VirtualTime, _ start: GRunLoop.Instant, at milliseconds: Int, line: UInt = #line) {

@@ -106,6 +106,18 @@ func isOnMainThread() -> Bool { Thread.isMainThread }
             await #expect(throws: CancellationError.self) { try await eventually { throw CancellationError() } }
         }
 
+        @Test func eventuallyEndsWithItsTask() async {
+            let begin = ContinuousClock.now
+            let texts = await failures {
+                let task = Task { await eventually { false } }
+                await Task.yield()
+                task.cancel()
+                #expect(await task.value == false)
+            }
+            #expect(texts.first?.hasPrefix("the condition did not hold when the test was cancelled") == true)
+            #expect(ContinuousClock.now - begin < .seconds(5))
+        }
+
         @Test func eventuallyAsksOnceWithoutALimit() async {
             var count = 0
             let texts = await failures {
@@ -167,6 +179,20 @@ func isOnMainThread() -> Bool { Thread.isMainThread }
             }
             #expect(texts.count == 1)
             #expect(texts.first?.contains("aStallFails") == true)
+        }
+
+        @Test func twoStallsAreTwoFailures() async {
+            let texts = await failures {
+                await expectNoStall(over: .milliseconds(20)) {
+                    for _ in 0..<2 {
+                        let end = ContinuousClock.now.advanced(by: .milliseconds(500))
+                        while ContinuousClock.now < end {}
+                        await GRunLoop.main.settle()
+                    }
+                }
+            }
+            #expect(texts.count == 2)
+            #expect(texts.allSatisfy { $0.contains("has returned after") }, "\(texts)")
         }
 
         @Test func waitingIsNoStall() async throws {
@@ -271,6 +297,85 @@ func isOnMainThread() -> Bool { Thread.isMainThread }
                     == (isFirst ? ["first begins", "first ends", "second"] : ["second", "first begins", "first ends"]))
         }
 
+        /// A run without a limit that is nested in a callout: only its callouts may move the clock.
+        @Test func anEndlessNestedRunStands() async {
+            await withVirtualTime { time in
+                var ticks = 0
+                let timer = GRunLoop.Timer(interval: .seconds(1), repeats: true) { @MainActor _ in ticks += 1 }
+                GRunLoop.main.add(timer, forMode: .common)
+                let begin = time.now
+                GRunLoop.main.async { @MainActor in
+                    let thread = Thread {
+                        usleep(20_000)
+                        GRunLoop.main.stop()
+                    }
+                    thread.start()
+                    runNested()
+                }
+                await GRunLoop.main.settle()
+                #expect(ticks == 0)
+                #expect(time.now == begin)
+                timer.invalidate()
+            }
+        }
+
+        /// Foundation's run has a limit in real time, which must not move the clock.
+        @Test func aNestedRunOfFoundationStands() async {
+            await withVirtualTime { time in
+                let timer = GRunLoop.Timer(interval: .seconds(1), repeats: true) { _ in }
+                GRunLoop.main.add(timer, forMode: .common)
+                let begin = time.now
+                await withCheckedContinuation { continuation in
+                    GRunLoop.main.async { @MainActor in
+                        RunLoop.main.run(until: Date(timeIntervalSinceNow: 0.03))
+                        continuation.resume()
+                    }
+                }
+                #expect(time.now == begin)
+                timer.invalidate()
+            }
+        }
+
+        @Test func anAdvanceEndsWithVirtualTime() async {
+            var task: Task<Void, Never>?
+            let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { _ in }
+            GRunLoop.main.add(timer, forMode: .common)
+            await withVirtualTime { time in
+                task = Task { await time.advance(by: .seconds(86_400)) }
+                await Task.yield()
+                await Task.yield()
+            }
+            await task?.value
+            timer.invalidate()
+            #expect(abs((GRunLoop.now - .now) / .seconds(1)) < 1)
+        }
+
+        /// Another thread that runs all the time must not make a task miss its steps.
+        @Test func besideABusyThread() async {
+            await withVirtualTime { time in
+                let isOver = Flag()
+                Thread.detachNewThread { while !isOver.isSet {} }
+                let loop = GRunLoop.main
+                let sleeper = Task.detached {
+                    for _ in 0..<100 { try? await Task.sleep(for: .seconds(60), clock: loop.clock) }
+                }
+                await time.advance(by: .seconds(6000))
+                let end = ContinuousClock.now
+                await sleeper.value
+                #expect(ContinuousClock.now - end < .seconds(1))
+                isOver.set()
+            }
+        }
+
+        /// In a process of its own, whose messages can be read.
+        @Test func aLongWaitIsNoted() async {
+            let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) { @MainActor in
+                await withVirtualTime { _ in try? await Task.sleep(for: .milliseconds(4500)) }
+            }
+            let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+            #expect(text.contains("is in virtual time, but has waited for two seconds of real time"))
+        }
+
         @Test func isNotNested() async {
             let texts = await failures {
                 await withVirtualTime { outer in
@@ -312,6 +417,14 @@ func isOnMainThread() -> Bool { Thread.isMainThread }
         }
     }
 
+    @MainActor @Suite struct Turns {
+        static let running = Running()
+
+        /// Two tests with two arguments each, whose awaits would mix without the trait. The trait stands twice.
+        @Test(.mainLoop, arguments: 0..<3) func first(_ argument: Int) async throws { try await Self.running.check() }
+        @Test(.mainLoop, arguments: 0..<3) func second(_ argument: Int) async throws { try await Self.running.check() }
+    }
+
     /// Exit tests run in processes of this program, which have a main loop as well.
     @MainActor @Suite struct Exits {
         @Test func theStatusIsKept() async {
@@ -330,7 +443,21 @@ func isOnMainThread() -> Bool { Thread.isMainThread }
     }
 }
 
+@MainActor private func runNested() { GRunLoop.main.run() }
+
 @MainActor private func runNested(for span: Duration) -> GRunLoop.RunResult { GRunLoop.main.run(for: span) }
+
+/// Counts the tests that run at the same time.
+@MainActor final class Running {
+    private var count = 0
+
+    func check() async throws {
+        count += 1
+        try await GRunLoop.main.sleep(for: .milliseconds(5))
+        #expect(count == 1)
+        count -= 1
+    }
+}
 
 private final class Held {
     let continuation: CheckedContinuation<Void, Never>

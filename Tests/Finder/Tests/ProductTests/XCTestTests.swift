@@ -3,6 +3,7 @@
 
 import GRunLoop
 import GRunLoopTesting
+import Testing
 import XCTest
 
 final class MainThreadCases: XCTestCase {
