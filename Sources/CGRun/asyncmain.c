@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main thread of a program whose main is async. When that main first suspends, Swift's runtime calls a hook.
 // Without a hook, the runtime gives the main thread to libdispatch permanently. Our hook is set when the library is
-// loaded. It calls the driver, if there is one, and records the state of the main thread.
+// loaded. It calls the driver, if cgrun_set_async_main_driver() has set one, and records the state of the main thread.
 
 #include "cgrun.h"
 
@@ -48,9 +48,9 @@ static __attribute__((swiftcall)) void drive(void)
         original();
 }
 
-// Our hook. It calls a later hook first. That hook usually calls the hook that it has replaced, which is drain(), or
-// the function that it gets, which is drive(). If it returns without either, drain() calls drive(). If it never
-// returns, this library does not get the main thread.
+// Our hook. It first calls the hook that another library has set later. That later hook usually calls drain(), which is
+// the hook that it has replaced, or drive(), which is passed to it. If the later hook returns and has called neither,
+// drain() itself calls drive(). If the later hook never returns, this library does not get the main thread.
 static __attribute__((swiftcall)) void drain(drain_function passed, drain_function passed_compatibility)
 {
     bool is_first = original == NULL;
@@ -76,9 +76,9 @@ bool cgrun_set_async_main_driver(void (*call)(void))
 {
     if (&swift_task_asyncMainDrainQueue_hook == NULL)
         return false;
-    // Another library may have set a hook since this library was loaded, and its hook need not call ours. So set ours
-    // again; drain() calls the other hook. Only the first such hook is kept: a second one, found in a later call of
-    // this function, is never called.
+    // Another library may have set a hook since this library was loaded, and that hook need not call ours. So set our
+    // hook again; drain() calls the other library's hook. Only the first such hook is kept: a second one, found in a
+    // later call of this function, is never called.
     drain_hook current = swift_task_asyncMainDrainQueue_hook;
     if (current != drain && later_hook == NULL)
         later_hook = current;
@@ -89,8 +89,8 @@ bool cgrun_set_async_main_driver(void (*call)(void))
 
 int cgrun_watch_async_main(void (*tell)(void))
 {
-    // Store `tell` before the state is read. So either this thread sees that the main thread has left, or the main
-    // thread sees `tell`.
+    // Store `tell` before the state is read. So either this thread sees that the main thread was given to libdispatch,
+    // or the main thread sees `tell`.
     atomic_store(&left, tell);
     return cgrun_async_main_state();
 }

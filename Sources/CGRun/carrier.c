@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A carrier lets a host, which iterates only the home context, wake for a further context as well. It watches the
-// descriptors of the further context, and dispatches the hub when that context is ready. The loop then dispatches the
-// further context, as one of the loop's own items.
+// A carrier is a GSource in the home context. It makes a host, which iterates only the home context, also wake for a
+// further context of the loop's mode. The carrier watches the descriptors of the further context, and dispatches the
+// hub when that context is ready. The loop then dispatches the further context, as one of the loop's own items.
 //
-// The further context is always prepared, polled and checked in one step. If it stayed prepared during the host's poll,
-// it would not be checked when GLib leaves out the carrier's check. A source that holds a lock from prepare to check,
-// as GDK's source does, would then deadlock.
+// The further context is always prepared, polled and checked in one step. If the further context stayed prepared during
+// the host's poll, and GLib left out the carrier's check, the context would not be checked. A source that holds a lock
+// from prepare to check, as GDK's source does, would then deadlock.
 //
 // The carrier has a poll record for each descriptor of the further context, because an epoll would silently lose a
 // descriptor that is closed and opened again.

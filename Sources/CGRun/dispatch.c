@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// libdispatch's entry points for a foreign run loop. They are weak symbols, so the library loads even if libdispatch
-// lacks them. It then reports that they are missing.
+// libdispatch's entry points for a foreign run loop. The entry points are weak symbols, so the library loads even if
+// libdispatch lacks them. In that case the library logs that they are missing.
 //
-// This file also wraps the other functions of libdispatch that the library needs. It uses libdispatch's C interface,
-// because Swift's module Dispatch would load three more libraries into each process.
+// This file also wraps the other functions of libdispatch that the library needs. The library does not import Swift's
+// module Dispatch, because that module would load three more libraries into each process.
 
 #include "cgrun.h"
 
@@ -46,12 +46,14 @@ bool cgrun_has_known_words(const char *queue, const char *label)
     return number == 1 && found == label;
 }
 
-// Finds the two private words of the main queue that we read: the last block and the state. The two words behind them
-// never change, so they show whether the offsets are right for this libdispatch. If not, the kernel is asked whether a
-// block waits, and the queue counts as bound to the main thread. Then a call of dispatchMain() is not noticed.
+// Finds the two private words of the main queue that we read: the last block and the state. The serial number and the
+// label behind them never change, so they show whether the offsets are right for this libdispatch. If the offsets are
+// wrong, the kernel is asked whether a block waits, and the queue counts as bound to the main thread. In that case a
+// call of dispatchMain() is not noticed.
 //
-// A constructor, so that each pass of the main loop reads plain variables: a constant in Swift would first check
-// whether it was initialised. Other constructors read these variables, so this one has the first priority.
+// This function is a constructor, so that each pass of the main loop reads plain variables. Each access to a Swift
+// constant would first check whether the constant was initialised. Other constructors read these variables, so this
+// constructor has the first priority.
 __attribute__((constructor(101))) static void find_words(void)
 {
     cgrun_main_thread_id = (uint32_t)getpid();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tracks whether the host has dispatched a foreign source since the last head of a pass. A foreign source is one that
-// is not ours. After such a dispatch the wait is over, and a new head must precede the next beforeWaiting.
+// is not ours. After such a dispatch the host's wait is over, and a new head must precede the next beforeWaiting.
 //
 // GLib does not report what an iteration dispatches. So an iteration that may dispatch a foreign source sets the state
-// UNSURE. If nothing has changed UNSURE before the next iteration begins, it becomes FOREIGN.
+// UNSURE. If the state is still UNSURE when the next iteration begins, it becomes FOREIGN.
 //
-// Each row of the table is a function below, with the events for which it is called. The columns give the state after
-// the call, for each state before the call.
+// Each row of the table is a function below, with the events for which it is called. Each column on the right stands
+// for a state before the call, and contains the states after the call.
 //
 //                                                                          OURS     UNSURE   FOREIGN
 //   suspect       the first sentinel was checked; there are no sentinels   UNSURE   UNSURE   FOREIGN

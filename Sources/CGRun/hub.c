@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hub: the one GSource that represents all items of a run loop in a GMainContext.
 //
-// prepare() and check() are C, because GLib calls them in every iteration of a host. They run no user code, which could
-// deadlock: GDK holds Wayland's read lock from prepare to a completed check. No code relies on a check() after each
-// prepare(). GLib leaves out the check if its poll set has changed, or if a source of a higher priority was ready.
-// GLib's READY flag may stay set after an iteration.
+// prepare() and check() are C, because GLib calls them in every iteration of a host. They run no user code, because GDK
+// holds Wayland's read lock from prepare to a completed check, and user code could wait for that lock. No code relies
+// on a check() after each prepare(). GLib leaves out the check if its poll set has changed, or if a source of a higher
+// priority was ready. GLib's READY flag may stay set after an iteration.
 //
 // All state belongs to the loop's thread. If another thread iterates the context, the hub and the sentinels do nothing.
 // sentinels.c finds out when the host is about to sleep.
@@ -12,8 +12,9 @@
 #include "hub.h"
 #include "perturbed.h"
 
-/// Counts an iteration of the host, and returns whether the hub yields it. The hub yields for a number of iterations or
-/// for a span, whichever ends first. The span is needed because one iteration may take 25 ms to draw a frame.
+/// Counts an iteration of the host, and returns whether the hub yields this iteration to other sources. The hub yields
+/// for a number of iterations or for a span, whichever ends first. The span is needed because one iteration may take 25
+/// ms to draw a frame.
 static bool takes_yield(Hub *hub)
 {
     if (hub->yields == 0 || --hub->yields == 0)
@@ -32,7 +33,7 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
     unsigned watched = 0;
     gboolean has_work = FALSE;
     *timeout = -1;
-    // A silent hub watches nothing. Our own driver polls these descriptors itself.
+    // A silent hub watches nothing. While the hub is dormant, our own driver polls the loop's descriptors itself.
     if (!cgrun_hub_is_silent(hub)) {
         if (hub->first == NULL) {
             dispatched_conclude(&hub->dispatched);
@@ -53,8 +54,8 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
     return has_work;
 }
 
-// A poll that took this long counts as a sleep. GLib reads the clock again after a poll that was allowed to sleep. A
-// poll that found something immediately took less time.
+// A poll that took at least this time counts as a sleep. GLib reads the clock again after a poll that was allowed to
+// sleep. A poll that found something immediately took less time.
 enum { SLEEP_MICROSECONDS = 20 };
 
 static gboolean hub_check(GSource *source)
@@ -79,7 +80,7 @@ static gboolean hub_check(GSource *source)
 
 void cgrun_hub_serve(Hub *hub)
 {
-    // The READY flag may be left over from before the hub began to yield.
+    // GLib may dispatch the hub because of a READY flag that was set before the hub began to yield.
     if (cgrun_hub_steps_back(hub))
         return;
     int depth = cgrun_hub_begin_dispatch(hub);
@@ -113,7 +114,7 @@ GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop, bool is_main)
 {
     GSource *source = g_source_new(&hub_functions, sizeof(Hub));
     Hub *hub = (Hub *)source;
-    // g_source_new() has cleared the rest.
+    // g_source_new() has cleared the other fields.
     hub->funcs = *funcs;
     hub->loop = loop;
     hub->thread = pthread_self();
@@ -121,8 +122,8 @@ GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop, bool is_main)
     for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++)
         hub->records[i] = (GPollFD){.fd = -1, .events = 0, .revents = 0};
     g_source_set_name(source, "GRunLoop");
-    // Otherwise a nested loop would never dispatch the hub, and GLib would remove and add the poll records around every
-    // dispatch.
+    // If the hub could not recurse, a nested loop would never dispatch the hub, and GLib would remove and add the poll
+    // records around every dispatch.
     g_source_set_can_recurse(source, TRUE);
     return source;
 }

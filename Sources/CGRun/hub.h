@@ -9,8 +9,8 @@
 
 #include <pthread.h>
 
-// The table shows which functions write a field, and on which occasion. All of them run on the loop's thread. If
-// another thread iterates the context, prepare only clears the records, and check only sets saw_check.
+// The table shows in which functions each field is written, and on which occasion. They write the fields on the loop's
+// thread only. If another thread iterates the context, prepare only clears the records, and check only sets saw_check.
 //
 //                          prepare of the hub or   check of the   dispatch
 //                          of the first sentinel   hub
@@ -31,13 +31,13 @@ typedef struct {
 
     // Fairness: the hub steps back while `yields` is not 0.
     unsigned yields;
-    gint64 yield_span, yield_end; // the longest duration; its end, which is 0 until the first iteration
+    gint64 yield_span, yield_end; // the longest time to yield; when that time ends, 0 until the first iteration
 
     // The state of the host's sleep, for the observers of waits.
     GSource *first, *last; // the sentinels, NULL while no observer needs them; each keeps the hub alive
     Dispatched dispatched;
     int depth;         // g_main_depth() in the last iteration, less our own callbacks that have returned since
-    gint64 poll_start; // on the clock of g_source_get_time(); G_MAXINT64 if we end the poll, which is then no sleep
+    gint64 poll_start; // as g_source_get_time(); G_MAXINT64 if the loop itself ended the poll, which is then no sleep
 } Hub;
 
 /// Whether another thread or a forked child iterates the context.
@@ -60,9 +60,9 @@ static inline bool cgrun_hub_steps_back(const Hub *hub)
     return cgrun_hub_is_silent(hub) || hub->yields > 0;
 }
 
-/// Clears a source's READY flag, which GLib may leave set. A call of g_main_context_pending() leaves it set, and so
-/// does a check that also finds a source of a higher priority ready. While the flag is set, GLib calls neither
-/// prepare() nor check() of the source, and reports the context as ready.
+/// Clears a source's READY flag, which GLib may leave set. The flag stays set after g_main_context_pending(), and after
+/// a check that also finds a source of a higher priority ready. While the flag is set, GLib calls neither prepare() nor
+/// check() of the source, and reports the context as ready.
 static inline void cgrun_forget_ready(GSource *source)
 {
     // GLib's own G_SOURCE_READY, which has no public name: the first of the flags that GHook leaves to its users.
@@ -73,8 +73,9 @@ static inline void cgrun_forget_ready(GSource *source)
         g_atomic_int_and(&source->flags, ~(guint)READY);
 }
 
-/// Call it before every dispatch of ours, and pass the result to cgrun_hub_end_dispatch() after it. If our callback
-/// iterates the context itself, that iteration does not count as foreign.
+/// Call this function before every dispatch of the hub, the carrier or the last sentinel. Pass the result to
+/// cgrun_hub_end_dispatch() after the dispatch. If our callback itself iterates the context, sources that this
+/// iteration dispatches do not count as foreign.
 static inline int cgrun_hub_begin_dispatch(Hub *hub)
 {
     dispatched_acquit(&hub->dispatched);
@@ -83,7 +84,7 @@ static inline int cgrun_hub_begin_dispatch(Hub *hub)
 
 static inline void cgrun_hub_end_dispatch(Hub *hub, int depth)
 {
-    // The depth has changed if a nested loop ran in a foreign callback, which has returned since.
+    // If the depth has changed, a nested loop ran in a foreign callback, which has returned since.
     if (hub->depth != depth)
         dispatched_note_foreign(&hub->dispatched);
     hub->depth = depth - 1;

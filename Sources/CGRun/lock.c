@@ -14,8 +14,8 @@
 
 bool cgrun_lock_needs_fence = true;
 
-// Runs before any thread takes a lock. The command exists since Linux 4.14. A sandbox may forbid the call, now or
-// later.
+// This constructor runs before any thread takes a lock. The command of membarrier(2) exists since Linux 4.14. A sandbox
+// may forbid the call, now or later.
 __attribute__((constructor(102))) static void choose(void)
 {
     cgrun_lock_needs_fence =
@@ -33,7 +33,7 @@ void cgrun_lock_init(cgrun_lock *lock)
 }
 
 // How often a thread tries to take a lock before it sleeps. A lock is held for less than a microsecond, unless its
-// holder was preempted. With one processor, it always was.
+// holder was preempted. On a machine with one processor, the holder was always preempted.
 enum { LOOKS = 40 };
 
 static void relax(void)
@@ -74,8 +74,8 @@ void cgrun_lock_relax(int *looks)
 static const struct timespec *longest_sleep;
 
 // Called if membarrier(2) fails, because the process has sandboxed itself. From now on each release executes a fence. A
-// release that has already begun executes none, and may overlook a sleeping thread. Nothing shows when the last such
-// release has ended, so every sleep is limited from now on.
+// release that has already begun executes no fence, and may overlook a sleeping thread. Nothing shows when the last
+// such release has ended, so every sleep is limited from now on.
 static __attribute__((noinline)) void go_over_to_fences(void)
 {
     static const struct timespec moment = {.tv_nsec = 10000000};
@@ -138,12 +138,13 @@ void cgrun_lock_wait(cgrun_lock *lock)
         relax();
     }
     for (;;) {
-        // `turn` is read before `owed` is incremented. If a release sends this wake-up first, it changes `turn`, and
-        // the futex does not sleep.
+        // `turn` is read before `owed` is incremented. If a release sends the wake-up before this thread sleeps, `turn`
+        // has changed, and FUTEX_WAIT returns immediately.
         uint32_t turn = __atomic_load_n(&lock->turn, __ATOMIC_SEQ_CST);
         __atomic_fetch_add(&lock->owed, 1, __ATOMIC_SEQ_CST);
         finish_everywhere();
-        // If this takes the lock, `owed` stays incremented. A needless wake-up does no harm, but a missing one would.
+        // If this call takes the lock, `owed` stays incremented. That only causes a needless wake-up, which does no
+        // harm.
         if (cgrun_lock_try(lock))
             return;
         const struct timespec *longest = __atomic_load_n(&longest_sleep, __ATOMIC_SEQ_CST);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which site deviates when. Each thread has its own stream of random numbers, so its deviations do not depend
-// on what the other threads do. A release build compiles nothing of this file.
+// Decides which sites deviate, and when. Each thread has its own stream of random numbers, so its deviations do not
+// depend on what the other threads do. A release build compiles nothing of this file.
 
 #include "perturbed.h"
 
@@ -18,10 +18,10 @@ enum { STANDARD_PERMILLE = 20, OFTEN = 500, ALL_SITES = (1u << CGRUN_SITES) - 1 
 
 static const struct {
     const char *name;
-    /// True if no trace of a run loop shows a deviation: the program's code is called in the same order.
+    /// True if no trace of a run loop shows a deviation of the site: the program's code is called in the same order.
     bool is_quiet;
-    /// The rate of a site that is reached only once in the life of an object. The common rate would hardly ever hit it.
-    /// 0 means the common rate.
+    /// The lowest rate of the site. It is set for sites that are reached only once in the life of an object, because
+    /// the rate of GRUN_PERTURB would hardly ever hit them.
     unsigned permille;
 } sites[CGRUN_SITES] = {
     [CGRUN_SITE_SLICE] = {"slice", false, 0},
@@ -48,7 +48,7 @@ static uint64_t seed;
 static uint64_t hits[CGRUN_SITES];
 static const char *report;
 
-/// Counts the restarts, from 1. A thread begins a new stream in each round.
+/// Starts at 1, and each restart adds 1. A thread begins a new stream in each round.
 static unsigned round = 1;
 /// The number of threads that have begun a stream since the last restart.
 static uint64_t threads;

@@ -14,8 +14,8 @@ __attribute__((constructor(102))) static void stay(void)
 {
     Dl_info info;
     struct link_map *object = NULL;
-    // The program itself has an empty name, and is never unmapped. Any other object is found by the name under which it
-    // was loaded.
+    // The program itself has an empty name here, and is never unmapped. Any other object is opened again by the name
+    // under which it was loaded.
     if (dladdr1((void *)stay, &info, (void **)&object, RTLD_DL_LINKMAP) && object != NULL && object->l_name[0] != 0)
         dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One poll for a set of contexts and the loop's own descriptors. Each context is prepared, and queried into its own
-// slice of one array. One poll waits for the whole array. Then each context is checked with its slice and its priority.
+// One poll for a set of contexts and the loop's own descriptors. Each context is prepared, and its poll records are
+// queried into a slice of one array. One poll waits for the whole array. Then each context is checked with its slice of
+// the array and its priority.
 //
 // No user code runs in here, because GDK holds Wayland's read lock from prepare to check. GLib leaves out the check if
-// the poll set has changed meanwhile. Then check() of the hub in that context, the canary, was not called. Such a
-// context is queried, polled without waiting and checked again before anything else happens.
+// the poll set has changed meanwhile. To notice a check that was left out, the poller uses the hub in each context as a
+// canary, whose check() was then not called, either. The poller immediately queries, polls without waiting and checks
+// such a context again.
 //
 // This file is C, because every pass goes through it, and Swift could add reference counts and copies.
 
@@ -86,7 +88,8 @@ static __attribute__((noinline)) int64_t span_until(int64_t deadline, gint milli
 {
     int64_t span = milliseconds < 0 ? INT64_MAX : milliseconds * INT64_C(1000000);
     if (deadline != INT64_MAX && span > 0) {
-        // A deadline that has passed leaves zero. The clock is read only once.
+        // If the deadline has passed, the span is zero. CLAMP evaluates its argument more than once, so `left` is a
+        // variable.
         int64_t left = deadline - cgrun_now();
         span = CLAMP(left, 0, span);
     }
@@ -99,7 +102,7 @@ static __attribute__((noinline)) void wait_by(GPollFunc foreign, cgrun_poller *p
     foreign(poller->records, count, span < 0 ? -1 : MIN((span + 999999) / 1000000, G_MAXINT));
 }
 
-// A signal handler may end the wait early; the caller waits again (item 80). Returns whether poll() has failed.
+// A signal handler may end the wait early; the caller then waits again (item 80). Returns whether poll() has failed.
 static bool wait_for(cgrun_poller *poller, unsigned count, gint milliseconds, int64_t deadline, GPollFunc foreign)
 {
     bool is_endless = deadline == INT64_MAX && milliseconds < 0;
@@ -137,9 +140,9 @@ int cgrun_poller_stuck_descriptor(cgrun_poller *poller)
     return -1;
 }
 
-// Whether a poll of the slice without waiting needs no system call. That is so if the slice has no record, or only the
-// record of GLib's wake-up descriptor, which only interrupts sleeps. That record has priority 0. So at a higher
-// priority (below 0) a single record belongs to a source.
+// Whether a poll of the slice without waiting needs no system call. No call is needed if the slice has no record, or
+// only the record of GLib's wake-up descriptor, which only interrupts sleeps. The wake-up record has priority 0. So if
+// the context's priority is below 0, a single record belongs to a source.
 static bool is_quiet(const cgrun_polled *polled)
 {
     return polled->count == 0 || (polled->count == 1 && polled->priority >= 0);
@@ -151,8 +154,8 @@ unsigned cgrun_poller_poll(cgrun_poller *poller, cgrun_polled *polled, unsigned 
     gint milliseconds = -1;
     GPollFunc foreign = NULL;
     bool asks = deadline != INT64_MIN;
-    // All hubs become dormant, and lose their READY flags, before the first context is prepared. A source of one
-    // context may check another context.
+    // All hubs become dormant, and lose their READY flags, before the first context is prepared. The reason is that a
+    // source of one context may itself prepare and check another of these contexts.
     for (unsigned i = 0; i < count; i++)
         cgrun_hub_set_dormant(polled[i].hub, true);
     for (unsigned i = 0; i < count; i++) {

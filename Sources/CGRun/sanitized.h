@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this is a build for the Thread Sanitizer. GCC defines a macro, Clang has a feature.
+// Whether this is a build for the Thread Sanitizer. GCC defines a macro in such a build, and Clang reports the build by
+// __has_feature().
 #ifndef SANITIZED_H
 #define SANITIZED_H
 

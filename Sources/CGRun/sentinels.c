@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sentinels are two GSources beside the hub. They find out when a host that iterates the context is about to sleep,
-// and when it has slept. They exist while waits are observed, and while afterWaiting is due. If the mode has observers,
-// they also exist until the first pass.
+// and when the host has slept. The sentinels exist while waits are observed, and while afterWaiting is due. If the mode
+// has observers, the sentinels also exist until the host's first pass.
 //
 // The first sentinel comes before every other source of the context, and never becomes ready. The last sentinel comes
-// after every other source. GLib checks it only if no other source is ready. So an iteration shows what it does:
-//   only the first was checked -> it dispatches a source, ours or foreign
-//   neither was checked        -> GLib left out the check
-//   both were checked          -> it dispatches nothing, or only the last sentinel
+// after every other source, and GLib checks it only if no other source is ready. So the checks of an iteration show
+// what the iteration does:
+//   only the first was checked -> the iteration dispatches a source, ours or foreign
+//   neither was checked        -> GLib left out both checks
+//   both were checked          -> the iteration dispatches nothing, or only the last sentinel
 
 #include "hub.h"
 
@@ -22,8 +23,7 @@ static gboolean first_prepare(GSource *source, gint *timeout)
     *timeout = -1;
     if (cgrun_hub_is_elsewhere(hub))
         return FALSE;
-    // g_main_context_pending() dispatches nothing. If it has found nothing else ready, it leaves the last sentinel
-    // READY.
+    // The last sentinel may still be READY from a call of g_main_context_pending(), which dispatches nothing.
     cgrun_forget_ready(hub->last);
     if (hub->dormant)
         return FALSE;
@@ -53,7 +53,7 @@ static gboolean first_dispatch(GSource *source, GSourceFunc callback, gpointer d
     return G_SOURCE_CONTINUE;
 }
 
-/// Whether the loop has something to do before the host may sleep.
+/// Whether the loop must prepare the host's sleep before the host may sleep.
 static bool wants_to_wait(const Hub *hub)
 {
     return !cgrun_hub_steps_back(hub) && !hub->funcs.may_sleep(hub->loop);

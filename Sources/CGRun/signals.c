@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals: the one handler of the process, and its listeners.
 //
-// A listener has an eventfd. The handler only adds 1 to each eventfd of its signal. The kernel keeps the count, and
-// wakes the loops that poll the eventfd.
+// A listener has an eventfd. The handler only adds 1 to the eventfd of each listener for the signal. The kernel keeps
+// the count, and wakes the loops that poll the eventfd.
 //
-// A signal is in one of these states:
+// A signal is in one of these states. The last column is the signal's entry in the array `former`.
 //
 //              listeners   its disposition               former
 //   free       none        is not ours                   -
@@ -31,9 +31,9 @@
 // no signals. So a handler checks for listeners and restores the disposition between enter() and leave(). Code that
 // adds the first listener puts it into the list, then waits for the handlers, and then reads the disposition.
 //
-// signalfd(2) is not used, because every thread must block its signal. If the signal is blocked late, threads that
-// started earlier do not block it, and it kills the process. If it is blocked early, programs that the process starts
-// inherit the mask, and ignore SIGTERM.
+// signalfd(2) is not used, because every thread would have to block the signal. If the program blocks the signal late,
+// threads that started before do not block it, and the signal kills the process. If the program blocks the signal
+// early, child programs inherit the mask, and do not react to SIGTERM, for example.
 
 #define _GNU_SOURCE
 
@@ -57,7 +57,8 @@ static cgrun_listener *listeners[_NSIG];
 static struct sigaction *former[_NSIG];
 static pid_t process;
 
-// Counts the handlers between enter() and leave(). A handler counts in the row that was open when it entered.
+// Each element of `inside`, called a row, counts handlers between enter() and leave(). A handler counts in the row that
+// was open when the handler entered.
 static int inside[2];
 static unsigned open_row;
 
@@ -70,8 +71,9 @@ static unsigned enter(void)
 
 static void leave(unsigned row) { __atomic_fetch_sub(&inside[row], 1, __ATOMIC_SEQ_CST); }
 
-// Waits until no handler can use anything that was removed before the call: each row must have been empty once. New
-// handlers enter the other row meanwhile. Otherwise a flood of signals would make this wait forever.
+// Waits until no handler can use anything that was removed before the call. For that, the function closes each row in
+// turn, and waits until the closed row is empty. New handlers enter the other row meanwhile. With a single row, a flood
+// of signals could make this function wait forever.
 static void wait_for_handlers(void)
 {
     for (int rows = 0; rows < 2; rows++) {
@@ -99,8 +101,8 @@ static bool is_ours(const struct sigaction *action)
     return action->sa_sigaction == note_signal;
 }
 
-// Whether the kernel has called our handler, which it does with all signals blocked. Another handler may have saved
-// ours and call it, but has most likely not blocked them.
+// Whether the kernel has called our handler. The kernel calls it with all signals blocked. A handler of other code may
+// also call ours, but most likely without blocking all signals.
 static bool is_called_by_kernel(void)
 {
     sigset_t mask;
@@ -109,9 +111,9 @@ static bool is_called_by_kernel(void)
         && sigismember(&mask, SIGUSR2) && sigismember(&mask, SIGALRM);
 }
 
-// Replaces our handler by the former disposition. If another thread installs a disposition between the two calls of
-// sigaction(), that one stays. If there is no former disposition, the program has copied our handler from another
-// signal. Then the signal gets the default disposition.
+// Replaces our handler by the former disposition. If another thread installs a disposition between the first two calls
+// of sigaction(), the third call restores that disposition. If there is no former disposition, the program has copied
+// our handler from another signal. Then the signal gets the default disposition.
 static void put_back(int signal)
 {
     const struct sigaction *known = __atomic_load_n(&former[signal], __ATOMIC_SEQ_CST);
@@ -125,9 +127,9 @@ static void put_back(int signal)
 }
 
 // Called if the signal has no listener. Restores the former disposition, and sends the signal to this thread again,
-// with the same information. The signal is pending until this handler returns, and then gets the former disposition. If
-// several threads get here, the first one restores the disposition, and each sends its own signal again. If a listener
-// was added meanwhile, it gets the signal.
+// with the same information. The signal is pending until this handler returns. Then the former disposition applies to
+// the signal. If several threads execute this function, the first one restores the disposition, and each thread sends
+// its own signal again. If another thread has added a listener meanwhile, that listener gets the signal.
 static void act_as_before(int signal, siginfo_t *info)
 {
     if (!is_called_by_kernel())
@@ -136,7 +138,7 @@ static void act_as_before(int signal, siginfo_t *info)
     if (!__atomic_load_n(&listeners[signal], __ATOMIC_SEQ_CST))
         put_back(signal);
     leave(row);
-    // A sandbox may allow only raise().
+    // A sandbox may forbid this system call but allow raise().
     if (syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal, info) != 0)
         raise(signal);
 }
@@ -149,7 +151,7 @@ static void note_signal(int signal, siginfo_t *info, void *context)
     (void)context;
     if (!__atomic_load_n(&listeners[signal], __ATOMIC_SEQ_CST))
         act_as_before(signal, info);
-    // A forked child has the handler until exec(), but must not write to its parent's eventfds. This does not test
+    // A forked child has the handler until exec(), but must not write to its parent's eventfds. The test is not
     // cgrun_has_forked(), which becomes true only a moment after fork(), and never after vfork().
     else if (getpid() == __atomic_load_n(&process, __ATOMIC_RELAXED))
         tell_listeners(signal);
@@ -181,7 +183,7 @@ static bool install(int signal, bool replacing)
     if (is_ours(&found))
         return true;
     if (must_stay(&found, replacing)) {
-        // That handler was installed after the caller's check.
+        // Another thread installed that handler after the caller's check, so put that handler back.
         sigaction(signal, &found, NULL);
         return false;
     }
@@ -231,7 +233,7 @@ cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing)
     cgrun_listener *listener = g_new(cgrun_listener, 1), *next = listeners[signal];
     *listener = (cgrun_listener){.next = next, .signal = signal, .event = event};
     add(listener);
-    // A handler that found no listener may be about to restore the former disposition.
+    // A handler that found no listener may be about to restore the former disposition, and must do so before install().
     if (!next)
         wait_for_handlers();
     if (!install(signal, replacing)) {
@@ -244,7 +246,7 @@ cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing)
 
 void cgrun_signal_stop(cgrun_listener *listener)
 {
-    // Restore the former disposition first. It gets the signals that arrive from now on, so none is lost.
+    // Restore the former disposition first. From now on it handles the signals that arrive, so no signal is lost.
     if (!listener->previous && !listener->next)
         put_back(listener->signal);
     remove_and_free(listener);

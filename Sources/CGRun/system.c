@@ -35,7 +35,7 @@ static void watch_fork(void)
 
 void cgrun_watch_fork(void)
 {
-    // Only once, because handlers cannot be removed, and every fork() runs all of them.
+    // The handler is added only once, because handlers cannot be removed, and every fork() runs all of them.
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_fork);
 }
@@ -60,7 +60,7 @@ void cgrun_get_thread_name(char *name)
 }
 
 // Polls without waiting. The system call poll() costs less than ppoll(), which copies a time and handles a signal mask.
-// libc's function is not used, because it is a cancellation point.
+// libc's poll() is not used, because it is a cancellation point.
 static int look(struct pollfd *records, unsigned count)
 {
 #ifdef SYS_poll
@@ -127,8 +127,8 @@ void cgrun_event_signal(int event)
         ;
 }
 
-// libc's functions for these calls are cancellation points, and syscall() is not. If pthread_cancel() ended a thread in
-// such a function, the lock of its loop would stay locked forever.
+// The functions below use syscall(), because libc's functions for the same calls are cancellation points. If
+// pthread_cancel() ended a thread in libc's function, the lock of the thread's loop would stay locked forever.
 
 static bool read_event(int event, uint64_t *count)
 {
@@ -188,7 +188,7 @@ bool cgrun_has_descriptors_left(void)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        // If a sandbox forbids pipe2(), try an eventfd. GLib needs no more than one.
+        // If a sandbox forbids pipe2(), try an eventfd instead. A GMainContext needs no other descriptor.
         int event = errno == EMFILE || errno == ENFILE ? -1 : cgrun_event_new();
         if (event >= 0)
             cgrun_close(event);

@@ -17,7 +17,7 @@
 /// Makes the probe of a new loop (LoopDiagnostics.swift).
 void cgrun_make_probe(void *probe) __attribute__((visibility("hidden")));
 
-// This runs before the constructors of the program, because they may use a loop.
+// This constructor runs before the constructors of the program, because the program's constructors may use a loop.
 __attribute__((constructor(101))) static void set_probe_maker(void) { cgrun_set_probe_maker(cgrun_make_probe); }
 
 cgrun_beat *cgrun_beat_new(void)
@@ -83,14 +83,14 @@ void cgrun_beat_wait(cgrun_beat *beat, uint32_t nudges, int64_t until)
 
 // MARK: What a signal handler may ask GLib
 
-/// GLib allocates memory in a thread's first call of g_main_depth(), and frees it in a destructor of thread-specific
-/// data. Afterwards the next call allocates it again. A signal handler must not allocate memory, because it may have
-/// interrupted malloc().
+/// GLib allocates memory in a thread's first call of g_main_depth(), and frees this memory in a destructor of
+/// thread-specific data. A call after that destructor allocates the memory again. A signal handler must not allocate
+/// memory, because the signal may have interrupted malloc().
 static __thread enum { DEPTH_UNKNOWN, DEPTH_ALLOCATED, DEPTH_FREED } depth_memory
     __attribute__((tls_model("initial-exec")));
 
-/// The glibc function by which C++ registers the destructor of a thread-local variable. Such destructors run before
-/// those of thread-specific data.
+/// The glibc function by which C++ registers the destructor of a thread-local variable. When a thread ends, the
+/// destructors of thread-local variables run before the destructors of thread-specific data.
 int __cxa_thread_atexit_impl(void (*function)(void *), void *data, void *library);
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
@@ -102,7 +102,8 @@ static void note_end_of_thread(void *unused)
 
 static void allocate_depth(void)
 {
-    // If the thread is already ending, note_end_of_thread() would never be called.
+    // If the thread is already ending, glibc would never call note_end_of_thread(), so `depth_memory` stays
+    // DEPTH_UNKNOWN.
     if (depth_memory != DEPTH_UNKNOWN || cgrun_thread_ends())
         return;
     g_main_depth();
@@ -165,7 +166,8 @@ void cgrun_beat_note_poll(cgrun_beat *beat)
     __atomic_store_n(&beat->host_polls, 1, __ATOMIC_SEQ_CST);
 }
 
-/// Records a host's poll. It does nothing in a forked child, where the ring's lock may stay locked forever.
+/// Records a host's poll. This function does nothing in a forked child, because the ring's lock may stay locked forever
+/// there.
 static void record_poll(const cgrun_beat *beat, cgrun_record_kind kind)
 {
     if (beat->ring != NULL && !cgrun_has_forked())
@@ -188,8 +190,8 @@ static gboolean beat_check(GSource *source)
     cgrun_beat *beat = ((BeatSource *)source)->beat;
     if (is_elsewhere(beat))
         return FALSE;
-    // Store `host_polls` and `count` before reading `wants`. A watcher stores `wants` before it reads these two.
-    // Otherwise each side could miss the other's change.
+    // Store `host_polls` and `count` before reading `wants`. A watcher stores `wants` before it reads `host_polls` and
+    // `count`. With another order, each thread could miss the other thread's change.
     __atomic_store_n(&beat->host_polls, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&beat->pulse.count, cgrun_beat_count(beat) + 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&beat->pulse.wants, __ATOMIC_SEQ_CST) & (CGRUN_BEAT_PARKED | CGRUN_BEAT_UNKNOWN))

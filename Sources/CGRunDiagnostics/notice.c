@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain notice of a stall. A separate thread writes it if the report is late. Usually the watcher then waits for a
-// lock that the stalled thread holds.
+// The plain notice of a stall. A separate thread, the writing thread, writes this notice if the full report is late.
+// The usual cause of a late report is that the watcher waits for a lock that the stalled thread holds.
 //
-// The writing thread takes one lock. No thread allocates memory, logs or calls the program while it holds this lock.
-// The writing thread allocates nothing, and writes by write(2). It serves all watchers of the process, and ends with
-// the last watcher.
+// The writing thread takes only `lock`. A thread that holds `lock` does not allocate memory, log or call the program.
+// The writing thread allocates no memory, and writes by write(2). One writing thread serves all watchers of the
+// process, and ends when the last watcher ends.
 
 #define _GNU_SOURCE
 
@@ -27,9 +27,10 @@ typedef struct {
 
 struct cgrun_notice {
     cgrun_notice *next;
-    /// When to write the notice, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX if it is not scheduled.
+    /// When to write the notice, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX if the notice is not scheduled.
     int64_t due;
-    /// The owner changes the text only while the notice is not scheduled.
+    /// The text of the notice. The watcher that owns the notice changes the text only while the notice is not
+    /// scheduled.
     Text text;
 };
 
@@ -39,7 +40,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static cgrun_notice *notices;
 static bool has_thread;
 
-/// Held while the writing thread is started, which allocates memory. The writing thread itself never takes this lock.
+/// Held while the writing thread is started: pthread_create() allocates memory, so `lock` must not be held. The writing
+/// thread itself never takes `starting`.
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 
 // MARK: Writing
@@ -90,7 +92,7 @@ static void *serve(void *unused)
     return NULL;
 }
 
-/// Starts the writing thread with all signals blocked: signals are for the program's threads.
+/// Starts the writing thread with all signals blocked, because signals are for the program's threads.
 static int start_thread(void)
 {
     pthread_t thread;

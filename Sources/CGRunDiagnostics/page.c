@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTML page of a timeline, and the names that it shows.
+// The HTML page of a timeline, and the names of programs and threads that the page shows.
 
 #define _GNU_SOURCE
 
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// #embed is a part of C23. This compiler has it in every language version.
+// #embed is a part of C23. Clang supports #embed in every language version, with a warning outside of C23.
 #pragma clang diagnostic ignored "-Wc23-extensions"
 static const char page[] = {
 #embed "timeline.html"
@@ -26,7 +26,7 @@ const size_t cgrun_timeline_page_size = sizeof page;
 size_t cgrun_timeline_page_place(void)
 {
     const char *place = memmem(page, sizeof page, CGRUN_TIMELINE_WORD, cgrun_timeline_page_word);
-    // The placeholder is always in the page that is built in.
+    // The placeholder is always found, because the page is built into this file.
     return place != NULL ? (size_t)(place - page) : sizeof page - cgrun_timeline_page_word;
 }
 

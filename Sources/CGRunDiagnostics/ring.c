@@ -2,8 +2,9 @@
 // A ring of records, and the counts of items, for a timeline.
 //
 // One thread writes records without a lock, while other threads copy them. Each member of a record is copied
-// atomically. Records that were overwritten during the copy are dropped from it: `head` shows which records these are.
-// The writer takes a lock only to replace memory, and to add or drop items. Readers hold this lock.
+// atomically. If the writer overwrites records during the copy, the reader drops these records from the copy: `head`
+// shows which records they are. The writer takes a lock only to replace memory, and to add or drop items. Readers hold
+// this lock while they read.
 
 #define _GNU_SOURCE
 
@@ -19,7 +20,7 @@ enum { FIRST_RECORDS = 256, FIRST_ITEMS = 64 };
 typedef struct {
     /// 0 if this entry is free.
     uint64_t key;
-    /// The ring's `head` at the item's last callout. In a free entry: the next free number.
+    /// The ring's `head` at the item's last callout. In a free entry, the next free number; 0 if there is none.
     uint64_t last;
     uint64_t labels;
     cgrun_counts counts;
@@ -33,8 +34,8 @@ typedef struct {
 
 struct cgrun_ring {
     cgrun_record *records;
-    /// The number of records that were ever added. It is stored after the record, so all records before `head` are
-    /// complete.
+    /// The number of records that were ever added. A new `head` is stored after the record, so all records before
+    /// `head` are complete.
     uint64_t head;
     uint32_t size;
     uint32_t limit;
@@ -59,7 +60,7 @@ struct cgrun_ring {
     uint32_t *places;
     uint32_t place_count;
 
-    /// Readers hold this lock while they read. The writer holds it while it replaces memory or changes the items.
+    /// Readers hold this lock while they read. The writer holds it while it replaces memory, or adds or drops items.
     pthread_mutex_t memory;
 };
 
@@ -117,7 +118,7 @@ static void copy_record(cgrun_record *to, const cgrun_record *from)
     PUT(to->mode, GET(from->mode));
 }
 
-/// Makes a full ring larger. If there is no memory, the ring keeps its size forever.
+/// Doubles the size of a full ring. If there is no memory, the ring keeps its size forever.
 __attribute__((noinline)) static void grow(cgrun_ring *ring)
 {
     uint32_t size = ring->size * 2;
@@ -127,7 +128,7 @@ __attribute__((noinline)) static void grow(cgrun_ring *ring)
         return;
     }
     pthread_mutex_lock(&ring->memory);
-    // No record was overwritten yet, so the first record is at the beginning.
+    // No record was overwritten yet, so the first record is at the beginning of the old memory.
     memcpy(records, ring->records, ring->size * sizeof *records);
     free(ring->records);
     ring->records = records;
@@ -146,7 +147,7 @@ static void end_callout(cgrun_ring *ring, const Open *open, int64_t now)
         PUT(counts->longest, span);
 }
 
-/// Ends the open callouts of this depth and all deeper ones.
+/// Ends all open callouts of this depth and of greater depths.
 static void end_callouts(cgrun_ring *ring, uint32_t depth, int64_t now)
 {
     for (; ring->open_depth >= depth && ring->open_depth > 0; ring->open_depth--) {
@@ -155,7 +156,7 @@ static void end_callouts(cgrun_ring *ring, uint32_t depth, int64_t now)
     }
 }
 
-/// Begins a callout. Returns how late it is, in nanoseconds.
+/// Begins a callout. Returns how late the callout is, in nanoseconds.
 static int64_t begin_callout(cgrun_ring *ring, uint32_t depth, uint32_t number, int64_t due, int64_t now)
 {
     int64_t late = due != 0 && due < now ? now - due : 0;
@@ -176,20 +177,21 @@ void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int
     switch (kind) {
     case CGRUN_RECORD_POLL:
     case CGRUN_RECORD_POLLED:
-        // Inside a run, only a poll in an open callout is a host's. Any other poll is made by our own run.
+        // If a run is on the stack, a poll inside an open callout is a foreign loop's. Any other poll is made by our
+        // own run, and is not recorded.
         if (depth != 0 && ring->open_depth != depth)
             return;
         break;
     case CGRUN_RECORD_ENTER:
     case CGRUN_RECORD_WOKEN:
-        // These records do not end an open callout. A run that begins is deeper, and the woken loop may be a foreign
-        // one inside the callout.
+        // These records do not end an open callout. A run that begins is deeper than the callout, and the loop that was
+        // woken may be a foreign loop inside the callout.
         break;
     default:
         end_callouts(ring, depth, now);
     }
     if (kind == CGRUN_RECORD_CALLOUT) {
-        // The number may belong to another ring and be too large for this one.
+        // The item's number may belong to another ring, and be too large for this ring.
         if (item >= ring->item_end)
             item = 0;
         extra = begin_callout(ring, depth, item, extra, now);
@@ -197,8 +199,8 @@ void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int
     if (ring->head == ring->size && ring->size < ring->limit)
         grow(ring);
     cgrun_record *record = &ring->records[ring->head & (ring->size - 1)];
-    // If a reader sees a part of this record, the fence makes it also see the `head` that the previous record
-    // published.
+    // If a reader sees a part of this record, the fence guarantees that the reader also sees the `head` that was stored
+    // after the previous record.
     __atomic_thread_fence(__ATOMIC_RELEASE);
     PUT(record->time, now);
     PUT(record->extra, extra);
@@ -227,8 +229,8 @@ cgrun_record *cgrun_ring_copy(cgrun_ring *ring, uint64_t *count, uint64_t *lost)
     uint64_t begin = end > ring->size ? end - ring->size : 0;
     for (uint64_t index = begin; copies != NULL && index < end; index++)
         copy_record(&copies[index - begin], &ring->records[index & (ring->size - 1)]);
-    // The writer may now be writing the record at `head` over the oldest record that was copied. A ring that can still
-    // grow overwrites nothing, because its writer first waits for the lock to grow it.
+    // The writer may at this moment overwrite the oldest record that was copied. A ring that can still grow overwrites
+    // no record: to grow the ring, the writer first waits for the lock.
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     uint64_t now = GET(ring->head) + (ring->size < GET(ring->limit) ? 0 : 1);
     uint64_t first = now > ring->size ? now - ring->size : 0;
@@ -248,7 +250,7 @@ cgrun_record *cgrun_ring_copy(cgrun_ring *ring, uint64_t *count, uint64_t *lost)
 
 // MARK: Items
 
-/// The place at which a key is, or would be inserted.
+/// The place of a key in the hash table. If the table does not have the key, this is the place at which to insert it.
 static uint32_t place_of(const uint32_t *places, uint32_t place_count, const Item *items, uint64_t key)
 {
     uint32_t place = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (place_count - 1);
@@ -267,13 +269,15 @@ uint32_t cgrun_ring_known_item(const cgrun_ring *ring, uint64_t key) { return nu
 uint32_t cgrun_ring_item(const cgrun_ring *ring, uint64_t recording, uint64_t key, uint64_t labels)
 {
     uint32_t number = ring->recording == recording ? number_of(ring, key) : 0;
-    // An odd key consists of a closure's code, and has no label.
+    // An odd key is made of a closure's code. It does not belong to an item, and callouts without an item have no
+    // label.
     return (key & 1) != 0 || ring->items[number].labels == labels ? number : 0;
 }
 
 uint32_t cgrun_ring_item_count(const cgrun_ring *ring) { return ring->item_count; }
 
-/// Rebuilds the hash table with `place_count` places. Returns false if there is no memory. Call it with the lock held.
+/// Rebuilds the hash table with `place_count` places. Returns false if there is no memory. Call this function with the
+/// lock held.
 static bool place_all(cgrun_ring *ring, uint32_t place_count)
 {
     uint32_t *places = calloc(place_count, sizeof *places);
@@ -289,7 +293,7 @@ static bool place_all(cgrun_ring *ring, uint32_t place_count)
     return true;
 }
 
-/// Makes room for one more item. Returns false if there is no memory. Call it with the lock held.
+/// Makes room for one more item. Returns false if there is no memory. Call this function with the lock held.
 static bool make_space(cgrun_ring *ring)
 {
     if (ring->item_end < ring->item_space)
@@ -304,7 +308,7 @@ static bool make_space(cgrun_ring *ring)
     return true;
 }
 
-/// Returns a number that no item has; 0 if there is no memory. Call it with the lock held.
+/// Returns a number that no item has; 0 if there is no memory. Call this function with the lock held.
 static uint32_t free_number(cgrun_ring *ring)
 {
     uint32_t number = ring->first_free;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes a backtrace of a thread: sends it a signal, whose handler walks the thread's stack.
+// Takes a backtrace of a thread: sends the thread a signal, and the signal's handler walks the thread's stack.
 
 #define _GNU_SOURCE
 
@@ -18,18 +18,18 @@
 
 // MARK: Asking
 
-/// The one request that is under way, and its answer. This memory is static, because a handler may run after the
-/// request has ended.
+/// The request that is under way, and its answer. At most one request is under way at a time. This memory is static and
+/// not on the requester's stack, because a handler may run after the request has ended.
 static struct {
     const cgrun_beat *beat;
     cgrun_sample sample;
-    // This array is not on the stack of the asked thread, because that stack may be small.
+    // This array is not on the asked thread's stack, because that stack may be small.
     void *frames[CGRUN_MOST_FRAMES + 8];
     sem_t answered;
 } asked;
-/// The serial number of the asked thread; 0 if no thread is asked. The kernel's id is not used, because another thread
-/// may have reused it. The handler and the asking thread both try to set this number to 0. The thread that succeeds may
-/// use `asked`.
+/// The serial number of the asked thread; 0 if no thread is asked. The kernel's id of the thread is not used, because
+/// another thread may have the same id later. The handler and the asking thread both try to set this number to 0. If
+/// the handler succeeds, only the handler uses `asked` until the handler has answered.
 static uint64_t asked_thread;
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
@@ -45,15 +45,15 @@ static uintptr_t interrupted_at(const ucontext_t *context)
 #endif
 }
 
-/// Notes the GSource that GLib dispatches. If the depth is not 0, g_main_current_source() only reads the thread's own
-/// memory.
+/// Notes the GSource that GLib dispatches. If the depth is not 0, g_main_current_source() allocates no memory and takes
+/// no lock: it only reads the thread's own memory.
 static void note_source(cgrun_sample *sample)
 {
     sample->depth = cgrun_thread_depth();
     sample->source[0] = '\0';
     GSource *source = sample->depth > 0 ? g_main_current_source() : NULL;
-    // g_source_get_context() is not used, because it logs a critical message if the source was destroyed in its
-    // callback.
+    // g_source_get_context() is not used, because it logs a critical message if the GSource was destroyed in its own
+    // callback. Instead, read the member `context`, and check its offset.
     _Static_assert(sizeof(gpointer) != 8 || offsetof(GSource, context) == 32, "the context of a GSource");
     sample->context = source != NULL ? source->context : NULL;
     const char *name = source != NULL ? g_source_get_name(source) : NULL;
@@ -61,8 +61,9 @@ static void note_source(cgrun_sample *sample)
         strncat(sample->source, name, sizeof sample->source - 1);
 }
 
-/// Notes the stack, beginning with the interrupted function. After its first call, backtrace() takes no lock and
-/// allocates no memory. It walks past the signal's frame to the interrupted function.
+/// Notes the stack, beginning with the interrupted function. In the process's first call, which prepare() makes,
+/// backtrace() may take locks and allocate memory; later calls do not. The walk continues past the signal's frame to
+/// the interrupted function.
 static void note_frames(cgrun_sample *sample, uintptr_t interrupted)
 {
     void **all = asked.frames;
@@ -74,7 +75,8 @@ static void note_frames(cgrun_sample *sample, uintptr_t interrupted)
     }
     sample->frame_count = 0;
     for (int index = first; index < count && sample->frame_count < CGRUN_MOST_FRAMES; index++) {
-        // A return address may already be the first address of the next function, so 1 is subtracted.
+        // If a function ends with a call, the return address is the first address of the next function. So subtract 1,
+        // which gives an address within the call instruction.
         sample->frames[sample->frame_count++] = (uintptr_t)all[index] - (index != first);
     }
 }
@@ -84,8 +86,8 @@ static void answer(int signal, siginfo_t *info, void *context)
     (void)signal;
     int saved = errno;
     uint64_t thread = cgrun_thread_known_serial();
-    // If this check fails, the signal is not a request to this thread: another process sent it, the program raised it,
-    // or it is late.
+    // If this check fails, the signal is not a request to this thread. Then another process or the program itself sent
+    // the signal, or the request has ended already.
     if (info->si_code == SI_TKILL && thread != 0
         && __atomic_compare_exchange_n(&asked_thread, &thread, 0, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         asked.sample.count = cgrun_beat_count(asked.beat);
@@ -96,11 +98,13 @@ static void answer(int signal, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/// For each signal, the number of its users, and its disposition before the first user. Guarded by `asking`.
+/// For each signal, the number of cgrun_sample_prepare() calls without a cgrun_sample_finish(), and the disposition
+/// before the first of these calls. Guarded by `asking`.
 static struct {
     unsigned users;
     struct sigaction former;
-    // A request was not answered. The signal may still be pending, and its former disposition might end the process.
+    // True if a request was not answered. Then the signal may still be pending, and if the former disposition were
+    // restored, the signal might end the process.
     bool is_pending;
 } uses[NSIG];
 
@@ -124,12 +128,12 @@ static int begin_answering(int signal)
     if (is_handled_by_another(&former))
         return EBUSY;
     struct sigaction action = {.sa_sigaction = answer, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    // Our handler blocks all signals. Otherwise another handler could interrupt it and leave by siglongjmp(), and the
-    // request would get no answer.
+    // Our handler blocks all signals. Otherwise a handler of the program could interrupt our handler and leave by
+    // siglongjmp(), and the request would get no answer.
     sigfillset(&action.sa_mask);
     if (sigaction(signal, &action, &former) != 0)
         return errno;
-    // Another thread has installed a handler since the check above.
+    // Another thread has installed a handler since the check above. Restore that handler.
     if (is_handled_by_another(&former)) {
         sigaction(signal, &former, NULL);
         return EBUSY;
@@ -141,8 +145,8 @@ static int begin_answering(int signal)
 static void prepare(void)
 {
     void *first[2];
-    // The first call loads libgcc_s by dlopen(). That must not happen while `asking` is held, because another thread
-    // may hold the loader's lock.
+    // The first call of backtrace() loads libgcc_s by dlopen(), so it waits for the loader's lock. A thread that holds
+    // the loader's lock may stall, so `asking` must not be held here.
     backtrace(first, G_N_ELEMENTS(first));
     sem_init(&asked.answered, 0, 0);
 }
@@ -165,7 +169,8 @@ void cgrun_sample_finish(int signal)
 {
     struct sigaction now;
     pthread_mutex_lock(&asking);
-    // Keep a handler that another thread has installed, even if that happened between the check and the change.
+    // Keep a handler that another thread has installed, even if it was installed between the check and the call of
+    // sigaction() that changes the disposition.
     bool is_free = --uses[signal].users == 0 && !uses[signal].is_pending;
     if (is_free && sigaction(signal, NULL, &now) == 0 && is_answered_by_us(&now)
         && sigaction(signal, &uses[signal].former, &now) == 0 && !is_answered_by_us(&now))
@@ -177,7 +182,7 @@ bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_s
 {
     struct sigaction now;
     pthread_mutex_lock(&asking);
-    // Without our handler the signal may end the process.
+    // Without our handler the signal may end the process, so do not send it.
     bool is_ours = sigaction(signal, NULL, &now) == 0 && is_answered_by_us(&now);
     asked.beat = beat;
     int32_t thread = cgrun_beat_thread(beat);

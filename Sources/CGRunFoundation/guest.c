@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrappers of Core Foundation's functions, which Foundation exports. Their declarations follow Core Foundation's
-// documentation or source.
+// Wrappers of Core Foundation's functions, which Foundation exports. The declarations of the functions below follow
+// Core Foundation's documentation or source.
 
 #define _GNU_SOURCE
 
@@ -194,8 +194,8 @@ static bool watches(int epoll, int descriptor)
     return epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) == 0;
 }
 
-/// The epoll that watches the descriptor; -1 if there is none. Without /proc, this tries all numbers that descriptors
-/// can have.
+/// The epoll that watches the descriptor; -1 if there is none. This function is called if /proc is not mounted. It
+/// tries the possible numbers of descriptors one after the other.
 static int epoll_by_number(int descriptor)
 {
     struct rlimit limit = {0};
@@ -211,7 +211,7 @@ static int epoll_by_number(int descriptor)
 /// The epoll that watches the descriptor; -1 if there is none.
 static int epoll_that_watches(int descriptor)
 {
-    // /proc/self is not used, because it shows the main thread, which may have ended.
+    // /proc/self/fd is not used, because it shows the descriptors of the main thread, which may have ended.
     DIR *files = opendir("/proc/thread-self/fd");
     if (files == NULL)
         return epoll_by_number(descriptor);
@@ -228,8 +228,8 @@ static int epoll_that_watches(int descriptor)
 
 int cgrun_guest_find_epoll(void *loop, const void *mode)
 {
-    // Core Foundation watches a version-1 source as soon as it is added to a mode. So the epoll that watches the
-    // descriptor of a probe source is the mode's epoll.
+    // When a version-1 source is added to a mode, Core Foundation immediately adds the source's descriptor to the
+    // mode's epoll. So the epoll that watches the descriptor of a probe source is the mode's epoll.
     int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (descriptor < 0)
         return -2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notices calls of Core Foundation's functions that give a run loop work or run it. Other loaded objects then call the
-// functions in this file instead, which report each call.
+// Notices calls of Core Foundation's functions that give a run loop work, or that run or stop a loop. In all loaded
+// objects, such a call leads to a function in this file, which reports the call.
 
 #define _GNU_SOURCE
 
@@ -28,7 +28,8 @@ static unsigned char is_waiting(void *loop);
 static int32_t run(void *loop, Ref mode, double seconds, unsigned char returns_after_source);
 static void drain(void *message);
 
-// Foundation itself calls the functions up to RUN through slots. So each of them must have a slot there.
+// The first functions, up to RUN, must each have a slot in Foundation itself. Otherwise Foundation's own calls of a
+// function would not be noticed.
 enum {
     WAKE_UP, PERFORM_BLOCK, ADD_OBSERVER, ADD_TIMER, ADD_SOURCE, SIGNAL, STOP, RUN,
     ADD_COMMON_MODE, IS_WAITING, DRAIN, COUNT,
@@ -42,7 +43,7 @@ static cgrun_slot_function functions[COUNT] = {
     [ADD_SOURCE] = {"CFRunLoopAddSource", NULL, (void *)add_source},
     [SIGNAL] = {"CFRunLoopSourceSignal", NULL, (void *)signal_source},
     [STOP] = {"CFRunLoopStop", NULL, (void *)stop},
-    // All run functions of Core Foundation call this function.
+    // All functions that run a loop of Core Foundation call CFRunLoopRunSpecific.
     [RUN] = {"CFRunLoopRunSpecific", NULL, (void *)run},
     [ADD_COMMON_MODE] = {"CFRunLoopAddCommonMode", NULL, (void *)add_common_mode},
     [IS_WAITING] = {"CFRunLoopIsWaiting", NULL, (void *)is_waiting},
@@ -150,7 +151,8 @@ void cgrun_guest_drain(void)
     cgrun_guest_set_draining(before);
 }
 
-/// Keeps this code loaded, because a thread may be in one of our functions when the slots are restored.
+/// Prevents dlclose() from unloading this code, because a thread may be in one of our functions when the slots are
+/// restored.
 static void stay(void)
 {
     Dl_info info;
@@ -178,7 +180,7 @@ bool cgrun_notices_find(void)
 
 bool cgrun_notices_begin(const cgrun_notices *wanted)
 {
-    // Set the functions only once, because another thread may still be in a call that began before the last
+    // Set `notices` only once, because another thread may still read it in a call that began before the last
     // cgrun_notices_end().
     if (notices.noticed == NULL)
         notices = *wanted;

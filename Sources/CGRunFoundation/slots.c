@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slots of the global offset table, through which loaded objects call functions of other objects. We replace the
-// address that the dynamic linker has put into a slot.
+// The slots of the global offset table. A loaded object calls a function of another object through a slot, into which
+// the dynamic linker puts the function's address. We replace this address.
 //
-// If a slot is resolved lazily, another thread may resolve it after we have set it. It then holds the original again,
-// so a later call of cgrun_slots_set() sets it once more.
+// If a slot is resolved lazily, another thread may resolve it after we have set it. Then the slot holds the original
+// address again, so a later call of cgrun_slots_set() sets the slot once more.
 //
-// While another thread loads an object, the linker lists the object before it relocates the object and protects its
-// pages. Relocation adds to the value in a slot. If we protected the slot's page earlier, the linker's thread would
-// crash. So we leave such a slot alone.
+// While another thread loads an object, the linker lists the object first, and relocates the object and protects its
+// pages later. Relocation changes the value in a slot. If we protected the slot's page before the relocation, the
+// thread that loads the object would crash. So we do not change a slot of such an object.
 
 #define _GNU_SOURCE
 
@@ -76,7 +76,8 @@ static bool object_read(Object *object, const struct dl_phdr_info *info)
         return false;
     for (; entry->d_tag != DT_NULL; entry++) {
         uintptr_t place = entry->d_un.d_ptr;
-        // The dynamic section of the kernel's own object is not relocated.
+        // The kernel's own object, linux-vdso.so, contains addresses without the base address, because the linker does
+        // not relocate it.
         if (place < info->dlpi_addr)
             place += info->dlpi_addr;
         switch (entry->d_tag) {
@@ -93,15 +94,15 @@ static bool object_read(Object *object, const struct dl_phdr_info *info)
 
 static uintptr_t page_of(const void *place) { return (uintptr_t)place & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1); }
 
-/// Whether the linker makes the page of a place read-only. The linker protects whole pages only. So the last page stays
-/// writable if the region covers only its beginning.
+/// Whether the linker makes the page of a place read-only. The linker protects only whole pages. So if the protected
+/// region covers only the beginning of a page, this page stays writable.
 static bool is_protected(const Object *object, const void *place)
 {
     return (uintptr_t)place >= object->protected_from
            && (uintptr_t)place < page_of((void *)object->protected_to);
 }
 
-/// Whether the page is writable now. False if /proc does not show that.
+/// Whether the page is writable now. False if /proc/self/maps cannot be read.
 static bool is_writable(uintptr_t page)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
@@ -125,7 +126,7 @@ static bool slot_write(const Object *object, void **slot, void *expected, void *
     bool protects = is_protected(object, slot);
     if (protects && (is_writable((uintptr_t)page) || mprotect(page, size, PROT_READ | PROT_WRITE) != 0))
         return false;
-    // If another thread has resolved the slot meanwhile, the slot keeps that value.
+    // If another thread has resolved the slot since we read it, the slot keeps the value of that thread.
     __atomic_compare_exchange_n(slot, &expected, address, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     if (protects)
         mprotect(page, size, PROT_READ);
@@ -163,7 +164,7 @@ static void slot_set(const Object *object, void **slot, bool is_weak, unsigned i
     }
     if (walk->result == NULL)
         return;
-    // If the slot holds zero or an offset from the object's base, the object is still being loaded.
+    // If the slot holds zero, or an offset instead of an address, the object is still being loaded.
     is_late |= object->base != 0 && !is_weak && (uintptr_t)held <= object->text_to - object->base;
     walk->result->is_incomplete |= is_late;
     if (walk->result->in_original != NULL && held == wanted && is_inside(object, original))

@@ -13,9 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// `kept` has a bit for each such descriptor. The mutex guards it, and is also held during fork() and while such a
-// descriptor is opened or closed. So no child is forked in between. The calls are made by syscall() where libc's
-// function is a cancellation point: pthread_cancel() could end the thread while it holds the mutex.
+// `kept` has a bit for each descriptor that must be closed in a forked child. The mutex guards `kept`. A thread also
+// holds the mutex during fork(), and while it opens or closes such a descriptor, so no child is forked in between. A
+// thread that holds the mutex uses syscall() instead of a libc function that is a cancellation point, because
+// pthread_cancel() could end the thread there.
 static pthread_mutex_t kept_mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long *kept;
 static unsigned kept_words;
@@ -62,8 +63,8 @@ void cgrun_kept_close(int descriptor)
 {
     pthread_mutex_lock(&kept_mutex);
     unsigned long bit = 1ul << descriptor % WORD;
-    // In a forked child the bit is not set: the descriptor was closed at the fork, and its number may be another
-    // file's.
+    // In a forked child the bit is not set: the descriptor was closed at the fork, and another file may have its number
+    // now.
     if (kept[descriptor / WORD] & bit) {
         kept[descriptor / WORD] &= ~bit;
         syscall(SYS_close, descriptor);

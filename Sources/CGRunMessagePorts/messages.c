@@ -19,7 +19,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-// Headers older than Linux 6.3 do not have this flag.
+// The headers of Linux before 6.3 do not have this flag.
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u
 #endif
@@ -128,9 +128,9 @@ void cgrun_packet_wait(int socket, int event, int64_t nanoseconds)
 bool cgrun_packet_all_taken(int socket)
 {
     int bytes = 0;
-    // The kernel wakes the waiting sender before it subtracts the last byte of the received packet. So fewer bytes than
-    // a header has count as none. If a sandbox forbids the call, everything counts as received. Otherwise the sender
-    // would wait forever.
+    // The kernel wakes the waiting sender before it subtracts the last byte of the received packet. So a number of
+    // bytes that is less than the size of a header counts as zero. If a sandbox forbids the call, everything counts as
+    // received. Otherwise the sender would wait forever.
     return syscall(SYS_ioctl, socket, SIOCOUTQ, &bytes) != 0 || (size_t)bytes < sizeof(cgrun_packet);
 }
 
@@ -145,7 +145,7 @@ void cgrun_packet_shut(int socket) { shutdown(socket, SHUT_RDWR); }
 
 void cgrun_packet_drain(int socket)
 {
-    // With this option each packet has credentials, for which `message` has no room. So MSG_CTRUNC distinguishes an
+    // With SO_PASSCRED each packet has credentials, for which `message` has no room. So MSG_CTRUNC distinguishes an
     // empty packet from the end of the connection.
     int on = 1;
     struct msghdr message;
@@ -181,7 +181,7 @@ static bool fill(int memory, const char *bytes, size_t size)
 int cgrun_memory_new(const void *bytes, size_t size)
 {
     int memory = memfd_create("grun-message", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-    // Linux older than 6.3 does not know the last of these flags.
+    // Linux older than 6.3 does not know MFD_NOEXEC_SEAL.
     if (memory < 0 && errno == EINVAL)
         memory = memfd_create("grun-message", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (memory < 0)
@@ -199,8 +199,8 @@ const void *cgrun_memory_map(int memory, uint64_t size)
     struct stat status;
     struct statfs system;
     int seals = fcntl(memory, F_GET_SEALS);
-    // Without the seals the sender could remove pages while they are read, which causes a SIGBUS, or change them. A
-    // file of huge pages is refused, too: if no such page is free, a read causes a SIGBUS.
+    // Without the seals the sender could change pages while this process reads them, or remove pages, which causes a
+    // SIGBUS. A file of huge pages is refused, too: if no such page is free, a read causes a SIGBUS.
     if (seals < 0 || (seals & SEALED) != SEALED || fstat(memory, &status) != 0 || fstatfs(memory, &system) != 0 ||
         system.f_type != TMPFS_MAGIC || (uint64_t)status.st_size != size) {
         errno = EBADMSG;

@@ -18,10 +18,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-// The sticky bit tells systemd-tmpfiles to keep the lock's file.
+// The sticky bit tells systemd-tmpfiles not to remove the lock file.
 enum { DIRECTORY_MODE = 0700, LOCK_MODE = S_ISVTX | 0600, SOCKET_MODE = 0600 };
 
-// fchmod() does not work for a descriptor that was opened with O_PATH.
+// fchmod() does not work for a descriptor that was opened with O_PATH, so this uses the descriptor's path in /proc.
 static bool set_mode(int descriptor, mode_t mode)
 {
     char path[sizeof CGRUN_DESCRIPTOR_FILES + 12];
@@ -29,7 +29,7 @@ static bool set_mode(int descriptor, mode_t mode)
     return chmod(path, mode) == 0;
 }
 
-// Also sets the mode of a file that this user may not open. Does not follow a symbolic link.
+// Sets the mode of a file, even if the file's mode forbids this user to open it. Does not follow a symbolic link.
 static bool set_file_mode(int directory, const char *file, mode_t mode)
 {
     int found = openat(directory, file, O_PATH | O_CLOEXEC | O_NOFOLLOW);
@@ -58,9 +58,9 @@ int cgrun_port_directory_open(int outer, const char *name, bool makes)
     struct stat status;
     if (directory < 0 || fstat(directory, &status) != 0)
         return directory;
-    // If the owner's bits are missing, a umask has removed them: the process that made the directory has not set the
-    // mode yet, or was killed before. A directory that is open to others stays as it is, because others may have put
-    // files into it.
+    // If the owner's bits are missing in the directory's mode, a umask has removed them. The process that made the
+    // directory has not set the mode yet, or was killed before it could do so. If other users may enter the directory,
+    // its mode stays as it is, because they may have put files into the directory.
     if (is_only_for_this_user(&status) && (status.st_mode & DIRECTORY_MODE) != DIRECTORY_MODE &&
         !set_mode(directory, DIRECTORY_MODE)) {
         int error = errno;
@@ -114,8 +114,8 @@ static int make_or_open_lock(int directory, const char *name)
 static int open_lock(int directory, const char *name)
 {
     int lock = make_or_open_lock(directory, name);
-    // The owner's bits are missing, because a umask has removed them: the process that made the file has not set the
-    // mode yet, or was killed before.
+    // EACCES: a umask has removed the owner's bits from the mode of the lock file. The process that made the file has
+    // not set the mode yet, or was killed before it could do so.
     if (lock < 0 && errno == EACCES && set_file_mode(directory, name, LOCK_MODE))
         lock = make_or_open_lock(directory, name);
     return lock;
@@ -130,8 +130,8 @@ int cgrun_port_lock(int directory, const char *file)
         if (lock < 0)
             return -1;
         int error = flock(lock, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-        // The former owner of the name, or a program that tidies up, may have removed the file since it was opened.
-        // Then the lock of the opened file has no meaning, even if another process holds it.
+        // The former owner of the name, or a program that tidies up, may have removed the file since this thread opened
+        // it. Then the lock of the opened file has no meaning, even if another process holds it.
         bool is_current = is_same_file(lock, directory, name);
         if (is_current && error == 0) {
             fchmod(lock, LOCK_MODE);
@@ -161,7 +161,8 @@ void cgrun_port_unlock(int directory, const char *file, int lock)
     char name[LOCK_FILE];
     name_lock(name, file);
     if (is_same_file(lock, directory, name)) {
-        // Remove the socket file first. Once the lock file is removed, both names may belong to another port.
+        // Remove the socket file first. As soon as the lock file is removed, another port can take the name and create
+        // both files again.
         unlinkat(directory, file, 0);
         unlinkat(directory, name, 0);
     }
@@ -173,8 +174,8 @@ void cgrun_port_unlock(int directory, const char *file, int lock)
 
 // MARK: The socket
 
-// The address uses the directory's descriptor, because the directory's path may be too long for an address, and may
-// name another directory now.
+// The address uses the directory's descriptor, because the directory's path may be too long for an address. Also, the
+// path may name another directory by now.
 static void address_of(struct sockaddr_un *address, int directory, const char *file)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -219,7 +220,7 @@ static bool is_of_this_user(int socket)
 
 int cgrun_port_accept(int listener)
 {
-    // Asked first, so that a shortage here does not lose an accepted peer.
+    // This question comes before accept4(2), because a shortage that prevents the answer would lose an accepted peer.
     int are_users_known = cgrun_are_users_known();
     if (are_users_known < 0)
         return -1;
@@ -228,7 +229,7 @@ int cgrun_port_accept(int listener)
     if (peer < 0 || (are_users_known && is_of_this_user(peer)))
         return peer;
     cgrun_kept_close(peer);
-    // A sandbox returns EPERM for the call itself, so another error is used here.
+    // ECONNABORTED, and not EPERM, which a sandbox returns if it forbids accept4(2).
     errno = ECONNABORTED;
     return -1;
 }

@@ -2,8 +2,8 @@
 // Finds out whether the memory of a message has holes, which are pages that its sender has never written.
 //
 // To find a hole, the kernel searches every page, which takes 10 to 40 ms for 1 GiB. A peer can send the same memory
-// thousands of times, so the answers for the last 64 memories are kept. Sealed memory cannot change. Its device, inode
-// number, size and time of the last change together identify it.
+// thousands of times, so the answers for 64 pieces of memory are kept. An answer stays true, because sealed memory
+// cannot change. Memory is recognized by its device, inode number, size and time of change.
 
 #define _GNU_SOURCE
 
@@ -23,11 +23,11 @@ typedef struct {
     bool is_whole;
 } Answer;
 
-/// Memory of up to SMALL bytes is searched each time, which is quick. If its answers were kept, they would displace
-/// those of larger memory.
+/// Memory of up to SMALL bytes is searched each time, which is quick. If the answers for small memory were kept, they
+/// would displace the answers for larger memory.
 enum { SMALL = 1 << 20, ANSWERS = 64 };
 
-// Guarded by the lock.
+// The answers, of which `next_answer` is replaced next. Guarded by `lock`.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Answer answers[ANSWERS];
 static unsigned next_answer;
@@ -38,7 +38,7 @@ static bool is_of(const Answer *answer, const struct stat *status)
            answer->change.tv_sec == status->st_ctim.tv_sec && answer->change.tv_nsec == status->st_ctim.tv_nsec;
 }
 
-/// Copies the stored answer for the memory that `status` describes. Returns false if there is none.
+/// Copies the stored answer for the memory that `status` describes. Returns false if no answer is stored.
 static bool find_answer(const struct stat *status, Answer *found)
 {
     bool is_known = false;
@@ -60,7 +60,7 @@ static void keep_answer(const Answer *answer)
     pthread_mutex_unlock(&lock);
 }
 
-/// Whether a memory has no hole. The number of blocks does not show that, because blocks may lie behind the end of the
+/// Whether a piece of memory has no hole. `st_blocks` does not show that, because blocks may lie behind the end of the
 /// file. If a sandbox forbids lseek(), the memory counts as whole.
 static bool look_up(int memory, off_t size)
 {
@@ -87,7 +87,7 @@ void cgrun_memory_clear_if_sparse(int memory, const void *bytes, uint64_t size)
 {
     if (is_whole(memory, (off_t)size))
         return;
-    // Reading these zeros allocates no page. If the process cannot have another mapping, the holes stay, and reading
-    // them allocates pages.
+    // Reading these zeros allocates no page. If mmap() fails, for example because the process has too many mappings,
+    // the holes stay, and reading them allocates pages.
     mmap((void *)bytes, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }

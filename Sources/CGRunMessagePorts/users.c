@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out whether the kernel tells users apart for this process. In a user namespace, all users without a number
-// there have the overflow number. A process that has this number itself cannot tell them from its own user.
+// Finds out whether this process can tell other users from its own user. In a user namespace, every user that the
+// namespace does not map has the overflow number. If the process itself has this number, it cannot tell those users
+// from its own user.
 
 #define _GNU_SOURCE
 
@@ -38,14 +39,14 @@ static bool maps_everybody(const char *map)
     int length;
     for (; sscanf(map, "%*u %*u %u%n", &count, &length) == 1; map += length)
         all += count;
-    // The number UINT32_MAX is not a user.
+    // UINT32_MAX is not the number of a user, so a map of all users has UINT32_MAX numbers.
     return all == UINT32_MAX;
 }
 
 int cgrun_are_users_known(void)
 {
     char text[4096];
-    // A kernel without user namespaces has no such file.
+    // A kernel without user namespaces does not have this file.
     if (read_text("/proc/self/uid_map", text, sizeof text)) {
         if (maps_everybody(text))
             return 1;

@@ -22,7 +22,8 @@ final class Bytes: @unchecked Sendable {
 }
 
 extension GRunLoop.MessageData {
-    /// Makes message data that retains a `GBytes` and refers to its memory without a copy. NULL gives empty data.
+    /// Makes message data that retains a `GBytes` and refers to the memory of this `GBytes` without a copy. NULL gives
+    /// empty data.
     init(_ bytes: OpaquePointer?) {
         guard let bytes else {
             self = []
@@ -33,7 +34,7 @@ extension GRunLoop.MessageData {
     }
 
     /// Returns this data as a `GBytes`, which the caller releases with g_bytes_unref(). If an object keeps the data's
-    /// memory in place, the `GBytes` refers to that memory. Otherwise the bytes are copied.
+    /// memory in place, the `GBytes` retains this object and refers to that memory. Otherwise the bytes are copied.
     func makeBytes() -> OpaquePointer? {
         withUnsafeBytes { memory in
             guard let keeper else { return g_bytes_new(memory.baseAddress, gsize(memory.count)) }

@@ -7,10 +7,10 @@ import GRunLoop
 
 private let pointerType = g_type_from_name("gpointer")
 
-/// A message of a channel. It has one owner at a time.
+/// A message of a channel. A message has one owner at a time: the sender, the channel or the receiver.
 enum Message: @unchecked Sendable {
     case pointer(gpointer?)
-    /// A copy that the owner frees with ``free()``.
+    /// A copy of the sender's value. The owner frees this copy with ``free()``.
     case value(UnsafeMutablePointer<GValue>)
 
     init(copying value: UnsafePointer<GValue>) {
@@ -80,7 +80,7 @@ public func grun_channel_ref(_ channel: OpaquePointer?) -> OpaquePointer? { Call
 public func grun_channel_unref(_ channel: OpaquePointer?) { Call.of { $0.release(channel, isChannel) } }
 
 extension Call {
-    /// Sets the receiver of the channel. `body` calls the C function with a message.
+    /// Sets the receiver of the channel. For each message, the channel calls `body`, which calls the C function.
     fileprivate func receive<Function>(
         _ channel: OpaquePointer?, _ loop: OpaquePointer?, _ mode: UnsafePointer<CChar>?, _ function: Function?,
         _ data: gpointer?, _ notify: GDestroyNotify?, _ body: @escaping @Sendable (Message, Closure<Function>) -> Void

@@ -13,7 +13,7 @@ extension Call {
 
 @c @implementation
 public func grun_loop_get_home_context(_ loop: OpaquePointer?) -> OpaquePointer? {
-    // The caller gets no reference of its own, because the loop owns its home context.
+    // Return the context without a new reference, because the loop owns its home context.
     Call.of { $0.loop(loop)?.homeContext?.withPointer { $0 } }
 }
 

@@ -16,8 +16,8 @@ extension Call {
 
     func descriptors(_ first: UnsafePointer<gint>?, _ count: guint) -> [Int32]? {
         guard requires(first != nil || count == 0, "fds != NULL || n_fds == 0") else { return nil }
-        // A message has room for 16 descriptors of the program and one for the data. Sending 17 descriptors fails, so
-        // it is enough to read 17 elements of a longer array.
+        // A message can carry 16 descriptors of the program and one descriptor for the data. Sending 17 descriptors of
+        // the program fails. So if the array is longer, reading 17 elements is enough to make the call fail.
         return Array(UnsafeBufferPointer(start: first, count: min(Int(clamping: count), Int(CGRUN_PACKET_DESCRIPTORS))))
     }
 
@@ -56,8 +56,8 @@ final class CMessage {
         }
     }
 
-    /// The data as a `GBytes`, which is made at the first call. Earlier it may not be needed, and a sender can make the
-    /// first read of its data slow.
+    /// The data as a `GBytes`. The `GBytes` is made at the first access, because many programs do not need it, and a
+    /// sender can make the first read of its data slow.
     var bytes: OpaquePointer? {
         if let bytes = madeBytes.load(ordering: .acquiring) { return bytes }
         let new = data.makeBytes()
@@ -107,7 +107,8 @@ public func grun_message_take_fds(
 ) -> UnsafeMutablePointer<gint>? {
     Call.of { call in
         count?.pointee = 0
-        // The descriptors are behind a lock, which nothing may take in a forked child.
+        // A lock guards the descriptors. In a forked child this lock must not be taken, because it may stay locked
+        // forever.
         guard let message = call.message(message), !Fork.refuses("") else { return nil }
         let descriptors = message.takeDescriptors()
         if descriptors.isEmpty { return nil }
@@ -167,7 +168,7 @@ private let requestErrorQuark = g_quark_from_string("grun-message-request-error-
 @c @implementation public func grun_message_request_error_get_type() -> GType { requestErrorType }
 @c @implementation public func grun_message_request_error_quark() -> GQuark { requestErrorQuark }
 
-/// Sets a `GError`. `GRunMessageRequestError` has the same numbers as the Swift error.
+/// Sets a `GError`. The codes of the Swift error are the values of `GRunMessageRequestError`.
 func fail(_ place: ErrorPlace?, _ error: GRunLoop.MessageRequestError, _ message: String? = nil) {
     g_set_error_literal(place, requestErrorQuark, gint(error.code), message ?? error.description)
 }

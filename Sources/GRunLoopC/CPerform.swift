@@ -6,8 +6,9 @@ public import CGRunHeaders
 import GRunLoop
 
 extension Call {
-    /// Checks the arguments of a function that enqueues a C function, and passes them to `body`. `body` makes a closure
-    /// that owns the user data. If an argument is wrong, `body` is not called, and the caller still owns the data.
+    /// Checks the arguments of a function that enqueues a C function, and passes the converted arguments to `body`.
+    /// `body` makes a closure that owns the user data. If an argument is wrong, `body` is not called, and the caller
+    /// still owns the data.
     fileprivate static func of<Result>(
         _ loop: OpaquePointer?, _ modes: (Call) -> [GRunLoop.Mode]?, _ function: GRunFunc?, error: ErrorPlace? = nil,
         otherwise result: Result,
@@ -104,7 +105,8 @@ public func grun_loop_perform_after(
         guard let loop = call.loop(loop), let delay = call.seconds(seconds), let mode = call.mode(mode),
             let function = call.function(function)
         else { return 0 }
-        // Make the closure first. If this is not the loop's thread, releasing the closure calls `notify`.
+        // Make the closure before the check of the thread. If the thread is wrong, the release of the closure calls
+        // `notify`, which frees the data.
         let closure = Closure(function, data, notify)
         guard call.isOwnThread(loop) else { return 0 }
         let number = loop.performNumbered(

@@ -57,7 +57,7 @@ public func grun_port_get_capacity(_ port: OpaquePointer?) -> gint64 {
 @c @implementation
 public func grun_port_get_count(_ port: OpaquePointer?) -> gint64 { Call.of { gint64($0.port(port)?.count ?? 0) } }
 
-/// A port that calls a closure when it is invalidated.
+/// A port that calls a closure when the port is invalidated.
 protocol InvalidationNotifier: AnyObject, Sendable {
     func onInvalidation(_ body: @escaping @Sendable () -> Void)
 }
@@ -67,8 +67,8 @@ extension GRunLoop.MessagePort: InvalidationNotifier {}
 extension GRunLoop.RemoteMessagePort: InvalidationNotifier {}
 
 extension Call {
-    /// Adds a C function that is called when the port becomes invalid. If the port is being freed, the function gets
-    /// NULL, because nothing may take a reference to the port any more.
+    /// Adds a C function that is called when the port becomes invalid. If the port becomes invalid because it is being
+    /// freed, the function gets NULL instead of the port, because no code can take a reference to the port any more.
     func addInvalidationFunction(
         _ function: GRunPortInvalidationFunc?, _ data: gpointer?, _ notify: GDestroyNotify?,
         to port: some InvalidationNotifier

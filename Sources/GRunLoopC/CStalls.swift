@@ -17,7 +17,8 @@ public func grun_loop_watch_stalls(
         if closure == nil { notify?(data) }
         var handler: (@Sendable (GRunLoop.StallReport) -> Void)?
         if let closure {
-            // `unowned` is safe, because the monitor retains the loop while it calls the handler.
+            // `unowned` is safe, because the stall monitor's watcher retains the loop as long as it can call the
+            // handler.
             handler = { [unowned loop] report in
                 report.description.withCString {
                     closure.function(

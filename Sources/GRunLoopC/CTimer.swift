@@ -5,7 +5,7 @@
 public import CGRunHeaders
 import GRunLoop
 
-/// Makes a timer's closure from a C function. If the function returns FALSE, the closure invalidates the timer.
+/// Makes a timer's closure from a C function. If the C function returns FALSE, the closure invalidates the timer.
 private func calling(
     _ function: @escaping GRunTimerFunc, _ data: gpointer?, _ notify: GDestroyNotify?
 ) -> @Sendable (GRunLoop.Timer) -> Void {

@@ -7,12 +7,12 @@ import GRunLoop
 
 typealias ErrorPlace = UnsafeMutablePointer<UnsafeMutablePointer<GError>?>
 
-/// Registers types with GObject. In a second copy of the library all types are 0, because only one copy can register
-/// these names.
+/// Registers types with GObject. If the process has a second copy of the library, all types of this second copy are 0,
+/// because only one copy can register these names.
 enum Types {
     static func boxed(_ name: String) -> GType { registered { GRunLoop.registerBoxedType(named: name) } }
 
-    /// `values` has the values, and their names without the prefix.
+    /// Registers an enumeration. `values` has each value with its name, without the prefix.
     static func enumeration<Value: RawRepresentable>(
         _ name: String, prefix: String, _ values: [(Value, String)]
     ) -> GType where Value.RawValue: BinaryInteger {
@@ -35,8 +35,9 @@ enum Types {
 
     private static func registered(_ register: () -> GType) -> GType { GRunLoop.boxedType == 0 ? 0 : register() }
 
-    /// Makes a table of values for GObject, which ends with an entry of zeros. GObject keeps the table and its strings
-    /// forever. A value's nick is its name without the prefix, in lower case, with `-` instead of `_`.
+    /// Makes a table of values for GObject; the table ends with an entry of zeros. GObject uses the table and its
+    /// strings forever, so they are never freed. A value's nick is its name without the prefix, in lower case, with `-`
+    /// instead of `_`.
     private static func table<Number, Value>(
         _ prefix: String, _ values: [(Number, String)],
         _ make: (Number, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Value

@@ -20,7 +20,7 @@ public func grun_loop_get_time(_ loop: OpaquePointer?) -> gint64 {
 }
 
 extension Call {
-    /// The virtual time of a loop. If the loop's time is not virtual, logs a critical message and returns nil.
+    /// Returns the virtual time of a loop. If the loop's time is not virtual, logs a critical message and returns nil.
     fileprivate func virtualTime(of loop: GRunLoop) -> GRunLoop.VirtualTime? {
         required(GRunLoop.VirtualTime(of: loop), "the loop's time is virtual")
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of a function of the C interface. It checks the arguments before other Swift code uses them.
+// A call of a function of the C interface. Its functions check the arguments before other Swift code uses them.
 //
 // No argument from C may make Swift trap. If an argument is wrong, the function does what g_return_if_fail() does: it
 // logs a g_critical() that names the function and the condition, and returns.
@@ -11,7 +11,8 @@ import GRunLoop
 struct Call {
     private let name: StaticString
 
-    /// Runs `body`, which implements the C function `function`. Meanwhile log messages name that function.
+    /// Runs `body`, which implements the C function `function`. While `body` runs, log messages of this thread name
+    /// `function`.
     static func of<Result>(_ function: StaticString = #function, _ body: (Call) -> Result) -> Result {
         let former = cgrun_get_caller()
         cgrun_set_caller(UnsafeRawPointer(function.utf8Start).assumingMemoryBound(to: CChar.self))
@@ -21,7 +22,8 @@ struct Call {
 
     // MARK: Conditions
 
-    /// Returns the condition. If it is false, logs a critical message with `expression`, which is the condition in C.
+    /// Returns `condition`. If `condition` is false, logs a critical message with `expression`, which is the same
+    /// condition as a C expression.
     func requires(_ condition: Bool, _ expression: StaticString) -> Bool {
         if !condition { complain(expression) }
         return condition
@@ -33,7 +35,8 @@ struct Call {
 
     // MARK: Arguments
 
-    /// The Swift object behind an opaque pointer of C. If the pointer is NULL, logs a critical message and returns nil.
+    /// Returns the Swift object behind an opaque pointer of C. If the pointer is NULL, logs a critical message and
+    /// returns nil.
     func object<Object: AnyObject>(
         _ pointer: OpaquePointer?, _ expression: StaticString, as type: Object.Type = Object.self
     ) -> Object? {
@@ -70,8 +73,8 @@ struct Call {
         guard let name = required(name, "mode != NULL"), requires(name.pointee != 0, "*mode != '\\0'") else {
             return nil
         }
-        // Most calls name one of these two modes. Recognize them without making a string, which would allocate memory
-        // for a long name.
+        // Most calls name one of these two modes. Recognize these modes without making a string, because a string of a
+        // long name allocates memory.
         switch cgrun_well_known_mode(name) {
         case CGRUN_MODE_DEFAULT: return .default
         case CGRUN_MODE_COMMON: return .common
@@ -80,8 +83,8 @@ struct Call {
         return required(String(validatingCString: name).map(GRunLoop.Mode.init(_:)), "g_utf8_validate (mode, -1, NULL)")
     }
 
-    /// A mode in which a loop can run. If the name is wrong, or names the common modes, logs a critical message and
-    /// returns nil.
+    /// Returns a mode in which a loop can run. If the name is NULL, empty or not UTF-8, or if it names the common
+    /// modes, logs a critical message and returns nil.
     func runnableMode(_ name: UnsafePointer<CChar>?) -> GRunLoop.Mode? {
         guard let mode = mode(name), requires(mode != .common, "strcmp (mode, GRUN_MODE_COMMON) != 0") else {
             return nil
@@ -89,7 +92,8 @@ struct Call {
         return mode
     }
 
-    /// The modes of an array of names that ends with NULL. If a name is wrong, logs a critical message and returns nil.
+    /// Returns the modes of an array of names that ends with NULL. If a name is empty or not UTF-8, logs a critical
+    /// message and returns nil.
     func modes(_ names: UnsafePointer<UnsafePointer<CChar>?>?) -> [GRunLoop.Mode]? {
         guard let names = required(names, "modes != NULL") else { return nil }
         var modes: [GRunLoop.Mode] = []
@@ -101,29 +105,31 @@ struct Call {
     }
 
     /// Converts seconds to a duration, rounded to the nearest nanosecond. A positive number gives at least one
-    /// nanosecond. An infinite or very large number gives the longest duration, or the least duration if it is
-    /// negative. If the number is NaN, logs a critical message and returns nil.
+    /// nanosecond. If the number is infinite or out of range, the result is the largest positive or the largest
+    /// negative duration. If the number is NaN, logs a critical message and returns nil.
     func seconds(_ seconds: gdouble, _ expression: StaticString = "!isnan (seconds)") -> Duration? {
         guard requires(!seconds.isNaN, expression) else { return nil }
         let nearest = Int64(exactly: (seconds * 1e9).rounded()) ?? (seconds < 0 ? .min : .max)
         return .nanoseconds(nearest == 0 && seconds > 0 ? 1 : nearest)
     }
 
-    /// Whether an error can be stored at `place`, or `place` is NULL because the caller does not want errors. If an
-    /// error is already there, logs a critical message and returns false.
+    /// Returns true if an error can be stored at `place`, or if `place` is NULL because the caller does not want
+    /// errors. If `place` already has an error, logs a critical message and returns false.
     func error(_ place: ErrorPlace?) -> Bool {
         requires(place == nil || place?.pointee == nil, "error == NULL || *error == NULL")
     }
 
-    /// Whether the calling thread is the loop's own. If not, or in a forked child, logs a message and returns false.
+    /// Whether the calling thread is the loop's own. On another thread, or in a forked child, logs a message and
+    /// returns false.
     func isOwnThread(_ loop: GRunLoop) -> Bool { loop.isOnOwnThreadForC }
 
-    /// The loop, if this is its own thread. Otherwise logs a critical message and returns nil.
+    /// Returns the loop if the calling thread is the loop's own. Otherwise logs a critical message and returns nil.
     func ownLoop(_ pointer: OpaquePointer?) -> GRunLoop? { loop(pointer).flatMap { isOwnThread($0) ? $0 : nil } }
 }
 
 extension Call {
-    /// Runs a function whose arguments are a loop, an item and a mode. Returns `result` if one of them is wrong.
+    /// Runs a function whose arguments are a loop, an item and a mode. Returns `result` if one of these arguments is
+    /// wrong.
     static func of<Item, Result>(
         _ loop: OpaquePointer?, _ item: (Call) -> Item?, _ mode: UnsafePointer<CChar>?, otherwise result: Result,
         function: StaticString = #function, _ body: (GRunLoop, Item, GRunLoop.Mode) -> Result
@@ -144,7 +150,8 @@ extension Bool {
 }
 
 extension Int64 {
-    /// Converts microseconds to nanoseconds. A result that does not fit becomes the greatest or the least number.
+    /// Converts microseconds to nanoseconds. If the result is out of range, it becomes the largest positive or the
+    /// largest negative number.
     fileprivate init(nanosecondsOf microseconds: gint64) {
         let (product, overflow) = Int64(microseconds).multipliedReportingOverflow(by: 1000)
         self = overflow ? (microseconds < 0 ? .min : .max) : product
@@ -160,18 +167,18 @@ extension Duration {
 extension GRunLoop.Instant {
     init(microseconds: gint64) { self.init(wholeNanoseconds: Int64(nanosecondsOf: microseconds)) }
 
-    /// The date in microseconds on the clock of g_get_monotonic_time(). A date before that clock's zero is 0, because
-    /// negative numbers mean that there is no date.
+    /// The date in microseconds on the clock of g_get_monotonic_time(). If the date is before the clock's zero, the
+    /// result is 0, because a negative number means that there is no date.
     var microseconds: gint64 {
         let date = wholeNanoseconds
         return date == .max ? .max : gint64(Swift.max(0, date / 1000))
     }
 }
 
-/// C frees the copy with g_free().
+/// Copies a string for C code, which frees the copy with g_free().
 func copy(_ string: String) -> UnsafeMutablePointer<CChar>? { g_strdup(string) }
 
-/// The array ends with NULL, and C frees it with g_strfreev().
+/// Copies strings to an array that ends with NULL, for C code, which frees the array with g_strfreev().
 func copy(_ strings: [String]) -> UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? {
     let copies = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>(
         OpaquePointer(g_malloc0_n(gsize(strings.count + 1), gsize(MemoryLayout<OpaquePointer?>.size))))

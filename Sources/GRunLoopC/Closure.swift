@@ -6,9 +6,10 @@ import GRunLoop
 
 /// A C function with its user data, and the function that releases the data.
 ///
-/// `notify` is called when the last Swift closure that retains this object is released. A timer or an observer releases
-/// its closure when it is invalidated (items 138 and 154). A source or a port releases its closure when it is freed
-/// (item 98). A block is released after it was called or dropped. No lock is held during the call.
+/// `notify` is called when the last Swift closure that retains this object is released. When a timer or an observer is
+/// invalidated, it releases its closure (items 138 and 154). When a source or a port is freed, it releases its closure
+/// (item 98). The closure of a block is released after the block was called or dropped. No lock of this library is held
+/// while `notify` is called.
 class Closure<Function>: Forwarder, @unchecked Sendable {
     let function: Function
     let data: gpointer?

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Swift wrapper of the GSource in beat.c. While a loop is watched or recorded, the GSource notes when a host's
-// polls begin and end.
+// The Swift wrapper of the GSource in beat.c. While a loop is watched or recorded, this GSource notes when each poll of
+// the loop's host begins and ends.
 
 import CGRun
 import CGRunDiagnostics

@@ -7,17 +7,18 @@ import GRunLoop
 import Glibc
 
 enum Environment {
-    /// Applies `GRUN_STALLS` and `GRUN_TIMELINE` to a new loop. With `GRUN_STALLS=200ms`, the stalls of each thread's
-    /// loop are logged until the thread ends. With `GRUN_TIMELINE=run.html`, all loops are recorded, and a picture is
-    /// written when the process exits.
+    /// Applies `GRUN_STALLS` and `GRUN_TIMELINE` to a new loop. With `GRUN_STALLS=200ms`, each loop's stalls are logged
+    /// until the loop's thread ends. With `GRUN_TIMELINE=run.html`, all loops are recorded, and a picture is written
+    /// when the process exits.
     static func startDiagnostics(of loop: GRunLoop) {
         _ = timeline
         guard let threshold = stalls, !GRunLoop.isServedByAnotherCopy else { return }
         let watcher = StallWatcher(
             loop, threshold: threshold, signal: StallWatcher.usualSignal, isLogged: true,
             tell: GRunLoop.StallMonitor.logger(of: loop))
-        // The watcher lives until the loop's thread ends. If no thread can be created for it, the loop is not watched.
-        // This error is not logged, because a log handler may use `GRunLoop.current`, which is still being created.
+        // The watcher lives until the loop's thread ends. If no thread can be created for the watcher, the loop is not
+        // watched. This error is not logged, because a log handler may use `GRunLoop.current`, and that loop is still
+        // being created.
         _ = watcher.start()
     }
 
@@ -31,8 +32,8 @@ enum Environment {
         return threshold
     }()
 
-    /// The output file that `GRUN_TIMELINE` names; nil if nothing is to be recorded. The first access starts the
-    /// recording.
+    /// The output file that `GRUN_TIMELINE` names; nil if the variable is not set, or if another copy of the library
+    /// serves the process. The first access to this property starts the recording.
     private static let timeline: OutputFile? = {
         guard !GRunLoop.isServedByAnotherCopy, let path = cgrun_copy_timeline_path() else { return nil }
         defer { free(path) }
@@ -41,7 +42,7 @@ enum Environment {
         return OutputFile(path)
     }()
 
-    /// Called when the process exits. A forked child writes nothing, because the records are its parent's.
+    /// Called when the process exits. A forked child writes nothing, because the records belong to the parent process.
     private static func writeTimeline() {
         guard let file = timeline, !Fork.isChild else { return }
         do throws(GRunLoop.SystemError) { try GRunLoop.Timeline.ofProcess.write(to: file) } catch {
@@ -49,8 +50,8 @@ enum Environment {
         }
     }
 
-    /// Logs that `GRUN_STALLS` is not a duration. It does so on a separate thread, because a log handler may use
-    /// `GRunLoop.current`, which is still being created.
+    /// Logs that `GRUN_STALLS` is not a duration. A separate thread logs this, because a log handler may use
+    /// `GRunLoop.current`, and the calling thread's loop is still being created.
     private static func complain() {
         var thread = pthread_t()
         let error = pthread_create(
@@ -65,8 +66,8 @@ enum Environment {
         if error == 0 { pthread_detach(thread) }
     }
 
-    /// Parses "200ms", "0.5s", or "200", which means milliseconds. Returns nil for any other text, and for a number
-    /// that is not positive.
+    /// Parses a duration such as "200ms" or "0.5s". A number without a unit, such as "200", means milliseconds. Returns
+    /// nil for any other text, and for a number that is not positive.
     private static func span(_ text: String) -> Nanoseconds? {
         let isSeconds = text.hasSuffix("s") && !text.hasSuffix("ms")
         let digits = text.hasSuffix("ms") ? text.dropLast(2) : isSeconds ? text.dropLast() : text[...]

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that only the C interface needs: stall monitors by number, and the timeline of the process.
+// Declarations that only the C interface needs: stall monitors by number, the timeline of the process, and the trace of
+// a loop.
 
 package import GRunLoop
 
 extension GRunLoop {
-    /// Starts a ``StallMonitor`` and returns its number, which is not 0. If `handler` is nil, stalls are logged. The
-    /// handler may be released on any thread.
+    /// Starts a ``StallMonitor`` and returns the monitor's number, which is not 0. If `handler` is nil, stalls are
+    /// logged. Any thread can release the last reference to the handler.
     package func watchStalls(
         threshold: Duration, _ handler: (@Sendable (StallReport) -> Void)?
     ) throws(SystemError) -> UInt64 {
@@ -32,8 +33,8 @@ extension GRunLoop {
     /// Stops the process's ``Timeline``, as ``Timeline/stop()`` does.
     package static func stopTimeline() { Timeline.ofProcess.stop() }
 
-    /// Writes a picture of the process's ``Timeline``, as ``Timeline/write(to:as:)`` does. The end of the file's name
-    /// selects the format.
+    /// Writes a picture of the process's ``Timeline``, as ``Timeline/write(to:as:)`` does. If the file's name ends in
+    /// `.json`, the picture has the format ``Timeline/Format/chromeJSON``, otherwise ``Timeline/Format/html``.
     package static func writeTimeline(to path: UnsafePointer<CChar>) throws(SystemError) {
         try Timeline.ofProcess.write(to: OutputFile(path))
     }

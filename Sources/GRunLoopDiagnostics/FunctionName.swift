@@ -14,7 +14,7 @@ enum FunctionName {
         var closures = ""
         let forwarder = "partial apply forwarder for "
         if rest.hasPrefix(forwarder) { rest = rest.dropFirst(forwarder.count) }
-        // The name of a thunk does not say which function it calls.
+        // A thunk's name does not show which function the thunk calls.
         if rest.hasPrefix("reabstraction thunk") { return nil }
         while rest.hasPrefix("closure #"), let end = outermost(" in ", in: rest) {
             closures += rest.prefix { $0 != " " } + " " + rest.dropFirst(8).prefix { $0 != " " } + " in "
@@ -27,8 +27,8 @@ enum FunctionName {
         return closures + withoutTypes(withoutDiscriminators(rest))
     }
 
-    /// Turns "generic specialization <Swift.Int> of f" into "f". The compiler generates such a copy of `f` for certain
-    /// types or arguments.
+    /// Turns "generic specialization <Swift.Int> of f" into "f". The compiler generates a specialization, which is a
+    /// copy of `f` for certain types or arguments.
     private static func withoutSpecializations(_ name: String) -> Substring {
         var rest = name[...]
         while let open = rest.firstIndex(of: "<"), rest[..<open].hasSuffix(" specialization "),
@@ -68,8 +68,8 @@ enum FunctionName {
         return name[...open] + labels + ")"
     }
 
-    /// Returns the first range of `wanted` in `text`. The standard library's search would load two more libraries into
-    /// each process.
+    /// Returns the first range of `wanted` in `text`. The standard library's search is not used, because it would load
+    /// two more libraries into each process.
     private static func range(of wanted: String, in text: Substring) -> Range<String.Index>? {
         guard let start = text.indices.first(where: { text[$0...].hasPrefix(wanted) }) else { return nil }
         return start..<text.index(start, offsetBy: wanted.count)

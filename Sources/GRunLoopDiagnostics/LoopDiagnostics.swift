@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The probe of a loop. It serves traces, recordings and stall monitors.
+// The probe of a loop, which supplies traces, recordings and stall monitors with data.
 
 import CGRun
 import CGRunDiagnostics
 import GRunLoop
 
-/// Receives a loop's stages and callouts, and passes them to the loop's trace and recorder. Stall monitors read `beat`
-/// instead.
+/// Receives a loop's stages and callouts, and passes them to the loop's trace and recorder. Stall monitors do not
+/// receive these events: they read `beat`.
 final class LoopDiagnostics: LoopProbe {
     /// Counts the callouts of the loop's thread and the polls of its host, so that stall monitors see progress.
     let beat: UnsafeMutablePointer<cgrun_beat> = cgrun_beat_new()
@@ -19,8 +19,8 @@ final class LoopDiagnostics: LoopProbe {
 
     // MARK: Guarded by the loop's lock
 
-    /// The number of stall monitors that watch the loop. If it is not zero, or if a timeline records, `beatSource`
-    /// notes when a host polls.
+    /// The number of stall monitors that watch the loop. If this number is not zero, or if a timeline records,
+    /// `beatSource` notes when a host polls.
     private(set) var watchers = 0
     private var beatSource: BeatSource?
 
@@ -30,7 +30,7 @@ final class LoopDiagnostics: LoopProbe {
 
     // MARK: What the loop tells
 
-    /// The first member of the beat, in which the loop itself counts its callouts.
+    /// The first member of the beat. The loop counts its callouts in this member.
     var pulse: UnsafeMutablePointer<cgrun_pulse> {
         UnsafeMutableRawPointer(beat).assumingMemoryBound(to: cgrun_pulse.self)
     }
@@ -44,7 +44,7 @@ final class LoopDiagnostics: LoopProbe {
         record(CGRUN_RECORD_STAGE, stage.rawValue, of: loop)
     }
 
-    /// Counts the run, so that a stall monitor sees progress even if the run calls nothing.
+    /// Counts the run, so that a stall monitor sees progress even if the run makes no callouts.
     private func runBeginsLocked(on loop: GRunLoop) {
         _ = cgrun_pulse_count(pulse)
         loop.noteRunBeginsLocked()
@@ -77,7 +77,7 @@ final class LoopDiagnostics: LoopProbe {
     }
 
     /// While the loop is watched or recorded, adds a GSource that notes when the host's polls begin and end. Otherwise
-    /// removes it. A loop that drives itself never has this GSource.
+    /// removes this GSource. A loop that drives itself never has this GSource.
     func hostWillPollLocked(of loop: GRunLoop) {
         guard recordsHost(of: loop) || watchers > 0 else { return stopNotingPollsLocked() }
         guard beatSource == nil, let context = loop.homeContextLocked else { return }
@@ -105,8 +105,8 @@ final class LoopDiagnostics: LoopProbe {
         let former = tracer
         if former == nil { Recording.count(1) }
         tracer = trace
-        // Release the former trace after the assignment. Its events may own the last reference to an item, whose deinit
-        // is user code and may access `tracer`.
+        // Release the former trace after the assignment. The trace's events may own the last reference to an item. The
+        // item's deinit is user code and may access `tracer`.
         withExtendedLifetime(former) {}
     }
 
@@ -119,9 +119,11 @@ final class LoopDiagnostics: LoopProbe {
 
     // MARK: Stall monitors
 
-    /// Interrupts the present sleep, because a host's polls are noted only from the beginning of a sleep on.
+    /// Begins to watch the loop. Returns a kick that interrupts the present sleep, because the loop adds `beatSource`
+    /// only at the beginning of a sleep.
     func beginWatchLocked(_ loop: GRunLoop) -> Kick? {
-        // The loop does not note its callouts while nobody watches, so those that were noted may be outdated.
+        // While no monitor watches, the loop does not note its callouts. So a callout that was noted earlier may be
+        // outdated.
         if watchers == 0 { loop.forgetCalloutsLocked() }
         watchers += 1
         cgrun_count_inspecting(1)
@@ -134,7 +136,7 @@ final class LoopDiagnostics: LoopProbe {
         if watchers == 0 { stopNotingPollsLocked() }
     }
 
-    /// Whether a host polls now; nil if its polls are not noted.
+    /// Whether a host polls now; nil if the host's polls are not noted.
     var isHostPollingLocked: Bool? { beatSource == nil ? nil : cgrun_beat_host_polls(beat) }
 
     /// Returns whether the loop waits, is busy or has ended.
@@ -144,22 +146,22 @@ final class LoopDiagnostics: LoopProbe {
 
     // MARK: The recorder
 
-    /// Called without a lock, right before the program's code.
+    /// Records a callout. Call this function without a lock, right before the callout.
     private func record(
         _ mark: CalloutMark, _ closure: ClosureSymbol.Words, due: Nanoseconds?, of loop: GRunLoop
     ) {
         // Identify idle work by its closure's code and not by its queue, because one queue runs many different
         // closures.
         let mark = mark.kind == .idleWork ? CalloutMark(.idleWork) : mark
-        // The closure's code is only needed if there is no item.
+        // The key contains the closure's code only if the callout has no item.
         let key = Recorder.key(mark, code: mark.item == 0 ? ClosureSymbol.called(by: closure) : 0)
         let deadline = loop.calloutDeadline(of: mark, due: due) ?? 0
         if let ring = beat.pointee.ring {
             let item = cgrun_ring_item(ring, Recording.number, key, Labels.version)
             if item != 0, put(CGRUN_RECORD_CALLOUT, item, deadline, in: ring, of: loop) { return }
         }
-        // Item numbers are valid in one recording only, and another recording may have begun. So look the number up
-        // again.
+        // The ring may belong to an earlier recording, and an item's number is valid only in one recording. So look the
+        // number up again, in the ring of the present recording.
         guard let recorder = activeRecorder(of: loop) else { return }
         var item = cgrun_ring_item(recorder.ring, Recording.number, key, Labels.version)
         if item == 0 { item = recorder.number(of: mark, key, code: ClosureSymbol.called(by: closure)) }
@@ -201,8 +203,8 @@ final class LoopDiagnostics: LoopProbe {
         cgrun_ring_put_in(ring, Recording.number, loop.currentModeAddress, kind, item, extra)
     }
 
-    /// Returns the loop's recorder in the recording that is under way, and makes it if necessary. Nil if nothing is
-    /// recorded.
+    /// Returns the loop's recorder for the recording that is under way, and makes this recorder if necessary. Nil if
+    /// nothing is recorded.
     private func activeRecorder(of loop: GRunLoop) -> Recorder? {
         if let recorder, recorder.isCurrent { return recorder }
         return changeRecorder(of: loop)
@@ -219,7 +221,7 @@ final class LoopDiagnostics: LoopProbe {
         cgrun_beat_answer(beat)
         beat.pointee.ring = made.ring
         // Keeps `cgrun_is_tracing()` true until the recorder is dropped. Otherwise the loop would not notice the end of
-        // the recording.
+        // the recording, and would keep the recorder.
         Recording.count(1)
         return made
     }
@@ -233,8 +235,9 @@ final class LoopDiagnostics: LoopProbe {
         self.recorder = nil
     }
 
-    /// Returns whether a host's polls are recorded. If so, notes in the recorder that a host drives the loop. The
-    /// caller may be any thread that iterates the home context.
+    /// Returns whether a host's polls are recorded. If so, notes in the recorder that a host drives the loop. Any
+    /// thread that iterates the home context may call this function. On another thread than the loop's own, the result
+    /// is false.
     private func recordsHost(of loop: GRunLoop) -> Bool {
         guard loop.isCurrent, let recorder = activeRecorder(of: loop) else { return false }
         recorder.noteHost()

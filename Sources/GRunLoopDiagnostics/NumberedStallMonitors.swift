@@ -3,7 +3,8 @@
 
 import GRunLoop
 
-/// Finds a stall monitor by its number. Each monitor keeps itself alive until it ends.
+/// Finds a stall monitor by its number. This table does not own the monitors: each monitor keeps itself alive until it
+/// ends.
 enum NumberedStallMonitors {
     private struct Entry {
         weak var monitor: GRunLoop.StallMonitor?
@@ -16,8 +17,8 @@ enum NumberedStallMonitors {
     nonisolated(unsafe) private static var known: [UInt64: Entry] = [:]
 
     static func add(_ monitor: GRunLoop.StallMonitor, of loop: GRunLoop) -> UInt64 {
-        // Release the monitors in `seen` after the lock. This thread may own the last reference to one of them, and
-        // releasing a monitor also releases the program's handler.
+        // Release the monitors in `seen` after the lock. This thread may own the last reference to one of these
+        // monitors, and releasing a monitor also releases the program's handler.
         let (id, seen) = lock.withLock { () -> (UInt64, [GRunLoop.StallMonitor]) in
             var seen: [GRunLoop.StallMonitor] = []
             // Drop the monitors that have ended with their loops.

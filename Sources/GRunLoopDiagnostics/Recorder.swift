@@ -8,14 +8,14 @@ import Glibc
 import Synchronization
 
 /// Records what one loop does in one recording. The loop's thread writes, and other threads read. The recorder does not
-/// prevent an item's deinit, but it keeps the item's memory allocated.
+/// retain items, but it keeps an item's memory allocated after the item's deinit.
 final class Recorder: @unchecked Sendable {
     struct Item {
         let kind: ItemKind?
         var label: String?
         /// A detail that a report shows besides the kind, such as "every 0.016 s" or "descriptor 5".
         let detail: String?
-        /// The address of the code that is called; 0 if it is not known.
+        /// The address of the code of the item's closure; 0 if the address is not known.
         let code: UInt
         /// Keeps the item's memory allocated after its deinit, so that no other item gets the same address.
         unowned let identity: AnyObject?
@@ -33,11 +33,11 @@ final class Recorder: @unchecked Sendable {
     let threadName: String
     private let number: UInt64
     let ring: OpaquePointer
-    /// When the recorder was ended; `.max` until then.
+    /// The time at which the recorder was ended; `.max` until then.
     private let end = Atomic(Nanoseconds.max)
     private let hosted = Atomic(false)
     private let lock = Lock.take()
-    /// Only the loop's thread changes it. Guarded by the lock.
+    /// Only the loop's thread changes this content. Guarded by the lock.
     private var content = Content(items: [:], modes: [])
 
     // MARK: The loop's thread only
@@ -45,7 +45,7 @@ final class Recorder: @unchecked Sendable {
     private var modeNumbers: [ObjectIdentifier: UInt16] = [:]
     private var itemsUntilPurge: UInt32 = 1024
 
-    /// Nil if there is no memory left. Call it on the loop's thread.
+    /// Returns nil if there is no memory left. Call this initializer on the loop's thread.
     init?(of loop: GRunLoop, number: UInt64, limit: UInt32) {
         guard let ring = cgrun_ring_new(number, limit) else { return nil }
         self.ring = ring
@@ -68,7 +68,7 @@ final class Recorder: @unchecked Sendable {
     /// Whether the loop has ended, or is no longer recorded.
     var hasEnded: Bool { endTime != .max }
     var endTime: Nanoseconds { end.load(ordering: .relaxed) }
-    /// Ends the recorder. After several calls, the earliest time counts.
+    /// Ends the recorder. If this function is called more than once, the earliest `time` counts.
     func end(at time: Nanoseconds) { end.min(time, ordering: .relaxed) }
     var wasHosted: Bool { hosted.load(ordering: .relaxed) }
 
@@ -91,19 +91,19 @@ final class Recorder: @unchecked Sendable {
 
     // MARK: Items and their numbers
 
-    /// Returns the key of a callout in the ring. It is the address of the item. Without an item, the key is odd, and
-    /// consists of the closure's code and the kind of callout.
+    /// Returns the key of a callout in the ring. If the callout has an item, the key is the item's address. Otherwise
+    /// the key is an odd number, made of the address of the closure's code and the kind of callout.
     static func key(_ mark: CalloutMark, code: UInt) -> UInt64 {
         if mark.item != 0 { return UInt64(mark.item) }
         return UInt64(code) << 6 | UInt64(mark.code) << 1 | 1
     }
 
-    /// Returns the number of an item that has no number yet, or whose label may have changed. Returns 0 if there is no
-    /// memory left. Call it without a lock, right before the callout.
+    /// Returns the number of a callout's item. An item without a number gets one, and the item's label is read again.
+    /// Returns 0 if there is no memory left. Call this function without a lock, right before the callout.
     func number(of mark: CalloutMark, _ key: UInt64, code: UInt) -> UInt32 {
         let object = mark.object
-        // Read the version before the label. If another thread sets a label in between, the version is outdated, and
-        // the next callout reads the label again.
+        // Read the version before the label. If another thread sets a label between the two reads, this version is
+        // outdated, so the item's next callout reads the label again.
         let labels = Labels.version
         if let known = readLabel(of: object, key, labels) { return known }
         let item = Item(
@@ -117,7 +117,8 @@ final class Recorder: @unchecked Sendable {
         }
     }
 
-    /// Returns nil if the item has no number yet.
+    /// Reads the item's label again and returns the item's number. Returns nil if the item has no number yet, or if the
+    /// callout has no item.
     private func readLabel(of object: AnyObject?, _ key: UInt64, _ labels: UInt64) -> UInt32? {
         let known = cgrun_ring_known_item(ring, key)
         guard known != 0, let object else { return nil }
@@ -139,12 +140,12 @@ final class Recorder: @unchecked Sendable {
 
     // MARK: Reading, on any thread
 
-    /// Returns the records, the earliest first, the number of earlier records that were lost, and the items and modes.
+    /// Returns the records in the order of time, the number of earlier records that were lost, and the items and modes.
     /// All arrays are copies, because the thread sanitizer does not understand copy-on-write.
     func read() -> (
         records: [cgrun_record], lost: UInt64, items: [(number: UInt32, item: Item)], modes: [String]
     ) {
-        // The lock keeps the loop's thread from reusing an item's number meanwhile.
+        // While this thread holds the lock, the loop's thread cannot give an item's number to another item.
         lock.withLock {
             var count: UInt64 = 0
             var lost: UInt64 = 0

@@ -6,8 +6,8 @@ import GRunLoop
 import Glibc
 import Synchronization
 
-/// Holds the recorders of all loops. After the start, each loop makes its recorder on its own thread, together with its
-/// next record.
+/// Holds the recorders of all loops. After a recording starts, each loop's thread makes the loop's recorder when it
+/// adds the loop's first record.
 final class Recording: @unchecked Sendable {
     private static let lock = Lock.take()
     /// The recording that is under way. Guarded by `lock`.
@@ -18,18 +18,19 @@ final class Recording: @unchecked Sendable {
     /// Guarded by `lock`.
     nonisolated(unsafe) private static var lastNumber: UInt64 = 0
 
-    /// How many recorders of ended loops are kept.
+    /// How many recorders that have ended are kept.
     private static let mostEnded = 100
 
     /// How many records of each loop are kept; a power of two.
     let limit: UInt32
-    /// When the recording was first started, on the monotonic clock and in calendar time; nil before the first start.
+    /// The time of the recording's first start, on the monotonic clock and in calendar time; nil before this start.
     /// Guarded by `Recording.lock`.
     private var firstStart: (time: Nanoseconds, clock: timespec)?
     /// Guarded by `Recording.lock`.
     private var lastStop: Nanoseconds = 0
     private let lock = Lock.take()
-    /// The number of the last start; 0 if the recording was never started. Guarded by `Recording.lock`.
+    /// The number that the recording got when it was started most recently; 0 if the recording was never started.
+    /// Guarded by `Recording.lock`.
     private var number: UInt64 = 0
     /// The oldest recorder comes first. Guarded by this recording's own `lock`.
     private var recorders: [Recorder] = []
@@ -67,7 +68,7 @@ final class Recording: @unchecked Sendable {
         withExtendedLifetime(former) {}
     }
 
-    /// Does nothing if the recording is not under way.
+    /// Ends this recording. Does nothing if this recording is not under way.
     func stop() {
         let former = Self.lock.withLock { () -> Recording? in
             guard Self.current === self else { return nil }
@@ -80,7 +81,7 @@ final class Recording: @unchecked Sendable {
         withExtendedLifetime(former) {}
     }
 
-    /// Call it with `Recording.lock` held.
+    /// Ends all recorders of this recording. Call this function with `Recording.lock` held.
     private func endAll() {
         lastStop = .now()
         for recorder in content.recorders { recorder.end(at: lastStop) }
@@ -88,7 +89,8 @@ final class Recording: @unchecked Sendable {
 
     var isUnderWay: Bool { Self.lock.withLock { Self.current === self } }
 
-    /// Returns when the recording began, on both clocks, and when it ended: its last stop, or `now` if it is under way.
+    /// Returns the time of the recording's first start, on the monotonic clock and in calendar time. Also returns the
+    /// time at which the recording ended, or `now` if the recording is under way.
     func times(at now: Nanoseconds) -> (began: Nanoseconds, clock: timespec, end: Nanoseconds) {
         Self.lock.withLock {
             guard let firstStart else { return (now, timespec(), now) }
@@ -107,7 +109,7 @@ final class Recording: @unchecked Sendable {
     }
 
     private func add(_ recorder: Recorder) {
-        // Release the removed recorder after the lock.
+        // The closure returns the removed recorder, so that this recorder is released after the lock.
         _ = lock.withLock { () -> Recorder? in
             recorders.append(recorder)
             let ended = recorders.lazy.filter(\.hasEnded).count
@@ -122,7 +124,7 @@ final class Recording: @unchecked Sendable {
     }
 
     func counts(of item: ObjectIdentifier) -> CallCounts {
-        // Several loops may call the same item.
+        // Add up the counts of all recorders, because several loops may call the same item.
         var sum = CallCounts()
         for recorder in content.recorders {
             let counts = recorder.counts(of: item)
@@ -134,8 +136,8 @@ final class Recording: @unchecked Sendable {
         return sum
     }
 
-    /// Adds `change` to the number of traces and recorders. While the number is zero, stages and callouts record
-    /// nothing.
+    /// Adds `change` to the number of traces and recorders, which includes 1 for the recording that is under way. While
+    /// this number is zero, no stage or callout is recorded.
     static func count(_ change: Int32) {
         cgrun_count_tracing(change)
         cgrun_count_inspecting(change)

@@ -11,13 +11,14 @@ extension GRunLoop {
     ///
     /// Threads: any.
     public struct StackFrame: Sendable, CustomStringConvertible {
-        /// The address of the interrupted instruction in the innermost function. In the other functions, an address
+        /// For the innermost function, the address of the interrupted instruction. For each other function, an address
         /// within the call instruction.
         public let address: UInt
         /// The name of the function, demangled if it is a Swift function. Nil if no symbol contains the address, as in
         /// a stripped file.
         public let function: String?
-        /// The name of the program or library that contains the address, without folders. Nil if no file contains it.
+        /// The name of the program or library that contains the address, without folders. Nil if no file contains the
+        /// address.
         public let file: String?
 
         init(at address: UInt) {
@@ -33,7 +34,8 @@ extension GRunLoop {
             self.file = file.map { String(cString: $0) }
         }
 
-        /// The function and its file, as in "parse(_:) in hello". Without a name, the address stands for the function.
+        /// The function and its file, as in "parse(_:) in hello". If the function's name is not known, the address
+        /// stands in its place.
         public var description: String {
             (function ?? "0x" + String(address, radix: 16)) + (file.map { " in \($0)" } ?? "")
         }
@@ -52,7 +54,8 @@ final class Stack: @unchecked Sendable {
     deinit { Lock.giveBack(lock) }
 
     var frames: [GRunLoop.StackFrame] {
-        // In a forked child the lock may be locked forever, because a thread of the parent held it.
+        // In a forked child, do not take the lock: it may stay locked forever, because a thread of the parent held it
+        // during the fork.
         guard !Fork.isChild else { return addresses.map { GRunLoop.StackFrame(at: $0) } }
         if let known = lock.withLock({ named }) { return known }
         let frames = addresses.map { GRunLoop.StackFrame(at: $0) }

@@ -12,30 +12,32 @@ extension GRunLoop {
     /// let monitor = try GRunLoop.StallMonitor(.main, threshold: .milliseconds(200)) { report in print(report) }
     /// ```
     ///
-    /// Waiting is not a stall, however long it takes. A callback of the host that takes long is a stall, because GTK
-    /// programs usually stall there. A host that iterates does not stall, even if its sources of higher priority never
-    /// let ``GRunLoop`` run. If callouts are nested, the report is about the innermost one.
+    /// Waiting is not a stall, however long the loop waits. A callback of the host that takes longer than the threshold
+    /// is a stall, because GTK programs usually stall in such callbacks. A host that iterates does not stall, even if
+    /// its sources of higher priority never let ``GRunLoop`` run. If callouts are nested, the report is about the
+    /// innermost callout.
     ///
     /// A separate thread watches the loop, and sleeps while the loop waits. To take a backtrace, the separate thread
-    /// sends a signal to the loop's thread, usually once for each stall. It also sends the signal if a host does not
-    /// poll within the threshold. The signal ends a `nanosleep()` of the loop's thread early with `EINTR`, but a
-    /// `read()` continues.
+    /// sends a signal to the loop's thread, usually once for each stall. The separate thread also sends the signal if a
+    /// host does not poll within the threshold. The signal ends a `nanosleep()` of the loop's thread early with
+    /// `EINTR`, but a `read()` continues.
     ///
     /// To log the stalls of every thread's loop as warnings, set the environment variable `GRUN_STALLS`, as in
-    /// `GRUN_STALLS=200ms`. A warning contains the label of the item, or the name of the `GSource`, if there is one.
+    /// `GRUN_STALLS=200ms`. If the item has a label, or the `GSource` has a name, the warning contains this label or
+    /// name.
     ///
     /// A report does not wait for a lock that the stalled thread holds, such as the lock of the dynamic linker, of the
-    /// log or of a stream. If the stalled thread holds the allocator's lock, no handler can be called. Then the monitor
-    /// writes a line with addresses instead of names to standard error after 50 ms, by `write()`. When stalls are
-    /// logged, the monitor also writes this line if the log does not return within 50 ms. The report with names follows
-    /// when the lock is free.
+    /// log or of a stream. If the stalled thread holds the allocator's lock, no handler can be called. Then, after 50
+    /// ms, a plain notice is written to standard error, by `write()`. This notice has addresses instead of function
+    /// names. If stalls are logged, the notice is also written when the log does not return within 50 ms. The report
+    /// with names follows when the lock is free.
     ///
     /// The signal's handler needs 2,048 bytes on the stack of the loop's thread (x86-64), besides the kernel's frame of
     /// `getauxval(AT_MINSIGSTKSZ)` bytes. If the thread has an alternate stack (`sigaltstack()`), the handler runs on
     /// that stack.
     ///
-    /// A monitor ends when you call ``stop()``, when it is released, or when the loop's thread ends. Several monitors
-    /// may watch one loop.
+    /// A monitor ends when you call ``stop()``, when the last reference to the monitor is released, or when the loop's
+    /// thread ends. Several monitors can watch one loop.
     ///
     /// Threads: any. There is no corresponding Core Foundation type.
     public final class StallMonitor: Sendable {
@@ -46,20 +48,21 @@ extension GRunLoop {
         ///
         /// - Parameters:
         ///   - loop: the loop to watch. A loop in virtual time is watched by the real clock.
-        ///   - threshold: how long a callout may take. Values below a millisecond, including zero and negative values,
-        ///     mean a millisecond.
+        ///   - threshold: the duration from which a callout is a stall. Values below a millisecond, including zero and
+        ///     negative values, mean a millisecond.
         ///   - signal: the signal that is sent to the loop's thread. The program must not have a handler for this
         ///     signal. Nil means `SIGURG`.
-        ///   - handler: called when a stall is noticed, and again when it is over. It is called on the thread that
-        ///     watches, which has all signals blocked. A stall is noticed at most an eighth of the threshold late, or a
-        ///     millisecond if that is longer. If the loop's thread does not handle the signal, the report takes 200 ms
-        ///     more. If another thread calls ``stop()``, a last call of the handler may still begin afterwards. The
-        ///     handler must not wait for a lock that the loop's thread holds: `print()` waits if that thread holds the
-        ///     lock of standard output. Nil: read ``reports`` instead.
+        ///   - handler: called when a stall is noticed, and again when the stall is over. The handler is called on the
+        ///     thread that watches, which has all signals blocked. A stall is noticed late by at most an eighth of the
+        ///     threshold, or by a millisecond if that is longer. If the loop's thread does not handle the signal, the
+        ///     report comes 200 ms later. If another thread calls ``stop()``, one more call of the handler may begin
+        ///     after ``stop()`` has returned. The handler must not wait for a lock that the loop's thread holds:
+        ///     `print()` waits if that thread holds the lock of standard output. If the handler is nil, read
+        ///     ``reports`` instead.
         /// - Throws: ``SystemError``, if the system has no thread left, or in a forked child.
         ///
-        /// Threads: any. If this is not the loop's thread, a callout that is already under way is reported as
-        /// ``StallReport/Callout-swift.enum/unknown``.
+        /// Threads: any. If another thread than the loop's calls this initializer, a callout that is already under way
+        /// is reported as ``StallReport/Callout-swift.enum/unknown``.
         public convenience init(
             _ loop: GRunLoop, threshold: Duration, signal: Int32? = nil,
             handler: (@Sendable (StallReport) -> Void)? = nil
@@ -91,22 +94,23 @@ extension GRunLoop {
 
         deinit { stop() }
 
-        /// Whether the monitor can take a backtrace of the loop's thread. It is false if the signal cannot have a
-        /// handler, or already had another handler when the monitor began. Then reports have no frames, and callbacks
-        /// of a host are not reported. While the thread blocks the signal, this happens even if the value is true.
+        /// Whether the monitor can take a backtrace of the loop's thread. This property is false if the signal cannot
+        /// have a handler, or already had another handler when the monitor began. Then reports have no frames, and
+        /// callbacks of a host are not reported. While the loop's thread blocks the signal, reports also have no frames
+        /// and callbacks of a host are not reported, although this property is true.
         ///
         /// Threads: any.
         public var hasFrames: Bool { watcher.signalError == 0 }
 
-        /// The reports from now on, as an asynchronous sequence that ends with the monitor. It keeps the last 64
-        /// reports that no task has taken.
+        /// The reports from now on, as an asynchronous sequence that ends with the monitor. The sequence keeps the
+        /// latest 64 reports that no task has taken.
         ///
         /// Threads: any.
         public var reports: AsyncStream<StallReport> { Fork.isChild ? .finished : audience.newReports() }
 
         /// Stops the monitor. A second call does nothing.
         ///
-        /// Threads: any, also in the handler. It does not wait for a handler that is being called.
+        /// Threads: any, also in the handler. This function does not wait for a call of the handler that is under way.
         public func stop() {
             guard !Fork.isChild else { return }
             watcher.end()
@@ -121,7 +125,7 @@ extension GRunLoop {
             return { Log.warning("stall: a callback of \(name) \($0)") }
         }
 
-        /// Keeps the monitor alive until it ends, by ``stop()`` or with the loop's thread.
+        /// Keeps the monitor alive until ``stop()`` is called or the loop's thread ends.
         func keepUntilItEnds() { watcher.keep(self) }
     }
 }
@@ -132,7 +136,7 @@ private final class StallSubscribers: Sendable {
 
     private let handler: (@Sendable (GRunLoop.StallReport) -> Void)?
     private let lock = Lock.take()
-    /// Guarded by the lock; nil once the monitor has ended.
+    /// Guarded by the lock; nil after the monitor has ended.
     nonisolated(unsafe) private var streams: [AsyncStream<Report>.Continuation]? = []
 
     init(_ handler: (@Sendable (GRunLoop.StallReport) -> Void)?) { self.handler = handler }

@@ -5,17 +5,18 @@ import CGRun
 import CGRunDiagnostics
 import GRunLoop
 
-/// The plain notice of a stall, without function names. Another thread writes it if the watcher waits for a lock that
-/// the stalled thread holds (`notice.c`). Scheduling and cancelling the notice allocates no memory.
+/// The plain notice of a stall, without function names. If the report is late, another thread writes this notice
+/// (`notice.c`). The report is late if the watcher waits for a lock that the stalled thread holds. Scheduling and
+/// cancelling the notice allocates no memory.
 ///
 /// Threads: one thread at a time.
 final class StallNotice {
     private typealias Report = GRunLoop.StallReport
 
-    /// How long the report with names may take before the notice is written.
+    /// If the report with names takes longer than this, the notice is written.
     private static let grace: Nanoseconds = 50_000_000
 
-    /// Nil while it is closed.
+    /// Nil while this object is closed.
     private var notice: OpaquePointer?
 
     /// Returns 0, or the error of `pthread_create`.

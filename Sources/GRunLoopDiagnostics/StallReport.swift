@@ -4,7 +4,7 @@
 public import GRunLoop
 
 extension GRunLoop {
-    /// Describes a callout that takes too long, with its duration and a backtrace of its thread.
+    /// Describes a callout that takes too long, with the callout's duration and a backtrace of the loop's thread.
     ///
     /// Threads: any. There is no corresponding Core Foundation type.
     public struct StallReport: Sendable, CustomStringConvertible {
@@ -28,9 +28,10 @@ extension GRunLoop {
             case idleWork
             /// The receiver of a port.
             case port
-            /// A callback of the host, which is not an item of the loop.
+            /// A callback of the host, such as an idle function of GTK. It is not an item of the loop.
             case host
-            /// An unknown callout: it began before the loop was watched, or another thread holds the loop's lock.
+            /// An unknown callout: either it began before the loop was watched, or it cannot be read because another
+            /// thread holds the loop's lock.
             case unknown
         }
 
@@ -42,10 +43,10 @@ extension GRunLoop {
             case host
         }
 
-        /// The callout that does not return. If callouts are nested, this is the innermost one.
+        /// The callout that does not return. If callouts are nested, this is the innermost callout.
         public let callout: Callout
-        /// The label of the item. For a context or a callback of the host, the name of the GSource that GLib
-        /// dispatches. Nil if there is no label or name.
+        /// The label of the item. For a context or a callback of the host, this is the name of the GSource that GLib
+        /// dispatches. Nil if the item has no label, or the GSource has no name.
         public let label: String?
         /// The item in a few words, such as "descriptor 5" or "every 0.016 s". Nil if the callout has no item, or if
         /// the item is no longer in the mode.
@@ -59,8 +60,9 @@ extension GRunLoop {
         public let driver: Driver
         /// Whether the callout has returned.
         public private(set) var isOver: Bool
-        /// How long the callout has taken so far or, if ``isOver`` is true, in total. The callout may have begun up to
-        /// an eighth of the threshold earlier. Its end may be noticed late, by 5 ms and the time that handlers took.
+        /// How long the callout has taken so far or, if ``isOver`` is true, in total. This value is inexact: the
+        /// monitor notices the callout's beginning up to an eighth of the threshold late. The monitor notices the
+        /// callout's end up to 5 ms late, and later if a handler is still being called.
         public private(set) var duration: Duration
 
         private let stack: Stack?
@@ -85,11 +87,12 @@ extension GRunLoop {
             return report
         }
 
-        /// The functions on the thread's stack when the stall was noticed: the innermost first, 96 at most. Empty if no
-        /// backtrace could be taken: see ``StallMonitor/hasFrames``.
+        /// The functions on the thread's stack when the stall was noticed, the innermost first. There are at most 96
+        /// frames. Empty if no backtrace could be taken: see ``StallMonitor/hasFrames``.
         ///
-        /// Names are looked up at the first access, which takes some milliseconds. With glibc 2.35 or later, the first
-        /// access does not wait for a thread that stalls inside `dlopen()`.
+        /// The names of the functions are looked up at the first access to this property, which takes some
+        /// milliseconds. With glibc 2.35 or later, this lookup does not wait for a thread that stalls inside
+        /// `dlopen()`.
         public var frames: [StackFrame] { stack?.frames ?? [] }
 
         /// The callout and its duration on one line, without the frames.
@@ -105,7 +108,7 @@ extension GRunLoop {
             isOver ? summary : ([summary] + frames.map { "    \($0)" }).joined(separator: "\n")
         }
 
-        /// The name of a callout's kind. It is always a literal, because composing a string allocates memory, and the
+        /// The name of a callout's kind. Each name is a literal: composing a string would allocate memory, and the
         /// stalled thread may hold the allocator's lock.
         static func name(of callout: Callout) -> String {
             switch callout {

@@ -11,14 +11,14 @@ struct StallSight {
     let callout: GRunLoop.StallReport.Callout
     let mode: GRunLoop.Mode?
     let driver: GRunLoop.StallReport.Driver
-    /// The number of GLib dispatches on the stack that the loop knows of. If there are more, a foreign loop runs inside
-    /// the callout.
+    /// The number of GLib dispatches on the stack that the loop knows of. If the stack has more dispatches, a foreign
+    /// loop runs inside the callout.
     let deepest: Int
     /// The loop's home context. Only a callback of this context can be a stall of the loop's host.
     let home: OpaquePointer?
 
     /// Whether a callback of the host has stalled, perhaps in a foreign loop that runs inside one of our callouts.
-    /// `depth` is the number of GLib dispatches on the stack, or 0 if it is not known.
+    /// `depth` is the number of GLib dispatches on the stack, or 0 if this number is not known.
     func isHosts(depth: Int) -> Bool { callout == .host || depth > deepest }
 
     /// The value for a loop whose lock another thread holds.
@@ -44,7 +44,7 @@ struct StallSample {
 }
 
 extension GRunLoop {
-    /// The callout that the loop executes. Read this while the loop is busy.
+    /// The callout that the loop executes, with its mode and driver. Read this property only while the loop is busy.
     var stallSightLocked: StallSight {
         guard let run = runSightLocked else {
             return StallSight(callout: .host, mode: nil, driver: .host, deepest: .max, home: homeContextLocked)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread that watches a loop for stalls. While the loop waits, this thread sleeps without a timeout.
 //
-// The watcher reads the loop's state at intervals. If the state is unchanged since the last check, the callout has not
-// returned in between.
+// The watcher reads the loop's state at intervals. If two successive reads give the same state, the callout has not
+// returned between them.
 //
 // The stalled thread may hold any lock: the allocator's, the dynamic linker's, the log's. Until the notice of a stall
-// is scheduled, the watching thread allocates no memory, and waits only briefly for a lock. After that it may wait, but
-// not while it holds the loop's lock, because the program's threads would then wait too.
+// is scheduled, the watching thread allocates no memory, and waits only briefly for a lock. After that, the watching
+// thread may wait longer, but never while it holds the loop's lock: the program's threads would wait for this lock.
 
 import CGRun
 import CGRunDiagnostics
@@ -16,15 +16,17 @@ import Glibc
 final class StallWatcher: @unchecked Sendable {
     typealias Report = GRunLoop.StallReport
 
-    /// The default signal. A process without a handler ignores it, and few programs have a handler for it.
+    /// The default signal. A process without a handler for this signal ignores it, and few programs have such a
+    /// handler.
     static let usualSignal = SIGURG
     /// How long the watcher waits until the loop's thread answers the signal. On a busy machine, the loop's thread may
     /// have to wait for a processor.
     private static let patience: Nanoseconds = 200_000_000
-    /// How many backtraces are taken at most, until one has more than one function.
+    /// The largest number of backtraces that are taken for one report. If a backtrace has only one function, another
+    /// backtrace is taken.
     private static let mostQuestions = 16
-    /// How often the item's label is looked up at most, at intervals of 1 ms, while another thread holds the lock of
-    /// the labels.
+    /// The largest number of tries to look up the item's label, 1 ms apart, while another thread holds the lock of the
+    /// labels.
     private static let mostLooksForLabel = 50
     /// How long the watcher waits for the loop's lock. A thread that holds the lock for longer may itself wait for the
     /// stalled thread.
@@ -35,14 +37,15 @@ final class StallWatcher: @unchecked Sendable {
     private var beat: UnsafeMutablePointer<cgrun_beat> { diagnostics.beat }
     private let threshold: Nanoseconds
     private let signal: Int32
-    /// Whether the reports go to the log, and not to the program.
+    /// True if the reports are logged, false if they are passed to the program's handler.
     private let isLogged: Bool
-    /// Delivers the report of a stall, or of its end. Called without a lock, on the watcher's thread.
+    /// Delivers the report of a stall that was noticed, or of a stall that is over. Called without a lock, on the
+    /// watcher's thread.
     private let tell: @Sendable (Report) -> Void
     private let lock = Lock.take()
     /// Guarded by the lock.
     private var isEnded = false
-    /// An object that is kept alive until the watcher's thread has ended. Guarded by the lock.
+    /// An object that the watcher keeps alive until its thread has ended. Guarded by the lock.
     private var keeper: AnyObject?
     /// The error number that says why no backtrace of the loop's thread can be taken; 0 if one can be taken.
     let signalError: Int32
@@ -53,7 +56,7 @@ final class StallWatcher: @unchecked Sendable {
     private var nudges: UInt32 = 0
     private var seen = LoopSight.waits
     private var since: Nanoseconds = 0
-    /// The stall that was reported and is not over; nil if there is none.
+    /// The report of a stall that is not over yet; nil if no such stall was reported.
     private var told: Report?
     private let sample = UnsafeMutablePointer<cgrun_sample>.allocate(capacity: 1)
     /// For tests: how often the watcher has checked the loop. Guarded by the lock.
@@ -93,7 +96,8 @@ final class StallWatcher: @unchecked Sendable {
             cgrun_beat_want(beat, UInt32(CGRUN_BEAT_UNKNOWN))
         }
         loop.lock.withLock { diagnostics.beginWatchLocked(loop) }?.send()
-        // The new thread has all signals blocked from its beginning, because signals are for the program's threads.
+        // Block all signals before creating the watching thread, because the new thread inherits the mask. Signals are
+        // for the program's threads.
         var all = sigset_t()
         var former = sigset_t()
         sigfillset(&all)
@@ -121,14 +125,14 @@ final class StallWatcher: @unchecked Sendable {
         lock.withLock { if !isEnded { keeper = object } }
     }
 
-    /// Does not wait for a report that is being delivered.
+    /// Makes the watcher end. Does not wait for a report that is being delivered.
     func end() {
         lock.withLock { isEnded = true }
         cgrun_beat_nudge(beat)
     }
 
-    /// Counts a check, and returns whether the watcher must end. A nudge that another thread sends after this point
-    /// ends the next wait.
+    /// Counts a check, and returns whether the watcher must end. If another thread sends a nudge after this function
+    /// has read `nudges`, the next wait returns immediately.
     private func isToEnd() -> Bool {
         nudges = cgrun_beat_nudges(beat)
         return lock.withLock {
@@ -139,8 +143,8 @@ final class StallWatcher: @unchecked Sendable {
 
     private func watch() {
         setThreadName("stall monitor")
-        // A handler may have forked. In the child, a lock may stay locked forever, because a thread of the parent held
-        // it.
+        // A handler may have called fork(). In the forked child, take no lock: a thread of the parent may have held it
+        // during the fork, so that it stays locked forever.
         while !Fork.isChild, !isToEnd() {
             let sight = look()
             let now = Nanoseconds.now()
@@ -177,7 +181,8 @@ final class StallWatcher: @unchecked Sendable {
     }
 
     /// Returns the time until the next check: an eighth of the threshold, or less if the callout reaches the threshold
-    /// earlier. It is a millisecond at least. After a report it is 5 ms, to notice the end of the stall.
+    /// earlier. This time is a millisecond at least. While a reported stall is not over, the time is 5 ms, so that the
+    /// end of the stall is noticed soon.
     private func interval(at now: Nanoseconds) -> Nanoseconds {
         if told != nil { return 5_000_000 }
         return max(1_000_000, min(threshold / 8, since.addingSaturating(threshold) - now))
@@ -187,7 +192,8 @@ final class StallWatcher: @unchecked Sendable {
         if !Fork.isChild { endStall(at: .now()) }
         guard !Fork.isChild else { return }
         letGo()
-        // Release the keeper after the lock, because this thread may own the last reference.
+        // Release the keeper after the lock. This thread may own the last reference, and the keeper's deinit takes the
+        // lock.
         let keeper = lock.withLock {
             isEnded = true
             return self.keeper.take()
@@ -203,25 +209,26 @@ final class StallWatcher: @unchecked Sendable {
 
     /// Sleeps until a callout of the loop begins, or until a host's poll has ended.
     ///
-    /// - Parameter untilBeat: true if the loop looks busy, but does not run. If false, the watcher sleeps only if the
-    ///   loop still waits.
+    /// - Parameter untilBeat: true if the loop's state is busy, but the thread runs no callout. Then the watcher sleeps
+    ///   only if this state is unchanged. If false, the watcher sleeps only if the loop still waits.
     private func park(untilBeat: Bool = false) {
         guard loop.lock.lock(within: Self.longestWait) else { return wait(from: .now()) }
-        // Set the flag before the check. If the loop's thread misses the flag, its change came earlier, so the check
-        // sees the change.
+        // Set the flag before the check of the loop's state. If the loop's thread does not see the flag, it changed the
+        // state before the flag was set, so the check sees the change.
         cgrun_beat_want(beat, UInt32(CGRUN_BEAT_PARKED))
         let isLate = diagnostics.sightLocked(of: loop) != (untilBeat ? seen : .waits) || lock.withLock { isEnded }
         loop.lock.unlock()
         if isLate { cgrun_beat_unpark(beat) } else { cgrun_beat_park(beat) }
         seen = look()
         since = .now()
-        // Without this wait, a loop that wakes a thousand times a second would wake this thread as often.
+        // Without this wait, a loop that wakes a thousand times a second would also wake this thread a thousand times a
+        // second.
         if seen != .hasEnded { wait(from: since) }
     }
 
-    /// Returns what the loop does now. If another thread holds the loop's lock, an unchanged count of callouts means an
-    /// unchanged state. If the count is still the same when the lock is free, this is the same stall, and `seen` gets
-    /// the values that were not known.
+    /// Returns what the loop does now. If another thread holds the loop's lock, only the count of callouts can be read,
+    /// and an unchanged count means an unchanged state. If the count is still unchanged when the lock is free, the
+    /// callout is the same one. Then `seen` gets the values of `sleep` and `frame`, which could not be read before.
     private func look() -> LoopSight {
         guard loop.lock.lock(within: Self.longestWait) else {
             let count = cgrun_beat_count(beat)
@@ -236,15 +243,15 @@ final class StallWatcher: @unchecked Sendable {
         return sight
     }
 
-    /// Nil if the callout has returned.
+    /// Returns the callout whose state is `seen`. Returns nil if this callout has returned.
     private func sight() -> StallSight? {
         guard loop.lock.lock(within: Self.longestWait) else { return .unknown }
         defer { loop.lock.unlock() }
         return diagnostics.sightLocked(of: loop) == seen ? loop.stallSightLocked : nil
     }
 
-    /// Reads the details of the callout. While another thread holds the lock of the labels, it tries again. Between two
-    /// tries it releases the loop's lock, because the program's threads may wait for that lock.
+    /// Reads the details of the callout. While another thread holds the lock of the labels, this function tries again.
+    /// Between two tries it does not hold the loop's lock, because the program's threads may wait for the loop's lock.
     private func details() -> CalloutDetails {
         var details = CalloutDetails()
         var looks = 0
@@ -263,38 +270,39 @@ final class StallWatcher: @unchecked Sendable {
     }
 
     /// Takes a backtrace of a loop whose state has not changed within the threshold, and reports the stall. Returns
-    /// false if the loop does not run, or if no backtrace can be taken to find that out.
+    /// false if the loop's thread runs no callback, or if this cannot be found out because the signal cannot be used
+    /// for backtraces.
     private func examine(at now: Nanoseconds) -> Bool {
         guard let sight = sight() else { return true }
         let hasSample = ask()
         if sight.callout == .host {
             // Only a backtrace shows whether a callback of the host is running.
             guard hasSample else {
-                // The thread blocks the signal, or is in the kernel. To avoid constant signals, try again only after
-                // another threshold.
+                // The loop's thread blocks the signal, or is in the kernel. To avoid constant signals, try again only
+                // after the time of another threshold.
                 since = now
                 return signalError == 0
             }
             guard sample.pointee.depth > 0 else { return false }
-            // A callback of another context is running, perhaps inside a callback of the home context. Try again at the
-            // next check.
+            // A callback of another context is running, perhaps inside a callback of the home context. Only callbacks
+            // of the home context are reported, so try again at the next check.
             guard sample.pointee.context == sight.home else { return true }
         }
-        // The callout may have returned meanwhile.
+        // The callout may have returned while the backtrace was taken.
         guard look() == seen else { return true }
         let span = Nanoseconds.now() - since
         notice.schedule(sight, hasSample ? sample : nil, of: loop, after: span)
         let report = Report(sight, details(), hasSample ? StallSample(sample.pointee) : nil, after: span)
         told = report
-        // The program's own handler may take as long as it needs, so the notice is cancelled before the call.
+        // The program's handler may take as long as it needs, so the notice is cancelled before the handler is called.
         if !isLogged { notice.cancel() }
         tell(report)
         if isLogged, !Fork.isChild { notice.cancel() }
         return true
     }
 
-    /// Takes a backtrace of the loop's thread. Returns false if the thread does not answer, or already executes a later
-    /// callout.
+    /// Takes a backtrace of the loop's thread. Returns false if this thread does not answer, or already executes a
+    /// later callout.
     ///
     /// Small functions of Swift's library have no tables for unwinding. If the signal interrupts such a function, the
     /// backtrace ends there, without the function at fault. A moment later the thread has usually left the small

@@ -5,8 +5,8 @@ import GRunLoop
 import Glibc
 import Synchronization
 
-/// A JSON text as bytes. It can be embedded in a script of an HTML page, because the characters `<`, `>` and `&` in
-/// strings are escaped.
+/// A JSON text as bytes. The text can be embedded in a script of an HTML page, because the characters `<`, `>` and `&`
+/// in strings are escaped.
 struct JSONText {
     private(set) var bytes: [UInt8] = []
 
@@ -16,7 +16,7 @@ struct JSONText {
 
     mutating func number(_ value: some BinaryInteger) { bytes.append(contentsOf: String(value).utf8) }
 
-    /// Nil becomes `null`.
+    /// Appends a string with its quotation marks, or `null` if `text` is nil.
     mutating func string(_ text: String?) {
         guard let text else { return raw("null") }
         bytes.append(UInt8(ascii: "\""))
@@ -71,14 +71,15 @@ struct OutputFile {
     /// The path as text, for messages.
     var name: String { path.withUnsafeBufferPointer { String(cString: $0.baseAddress.unsafelyUnwrapped) } }
 
-    /// Writes the file. Returns 0 or an error number; after an error, an existing file is unchanged. A device or a pipe
-    /// is written to directly. If the path is a symbolic link, its target is replaced. A dangling link is itself
-    /// replaced. An existing file keeps its mode. For an entry that another user planted, the error is `EACCES`.
+    /// Writes the file, and returns 0 or an error number. After an error, an existing file is unchanged. A device or a
+    /// pipe is written to directly. If the path is a symbolic link, the link's target is replaced. If this target does
+    /// not exist, the link itself is replaced. The new file gets the mode of the file that it replaces. If another user
+    /// planted the entry (`isPlanted`), the error is `EACCES`.
     func write(_ parts: [UnsafeRawBufferPointer]) -> Int32 {
         guard path.count > 1 else { return ENOENT }
         var entry = stat()
-        // Nothing has this name yet. If another user plants a link now, the rename replaces the link and does not
-        // follow it.
+        // No file has this name yet. If another user plants a link with this name now, the rename replaces the link and
+        // does not follow it.
         guard lstat(path, &entry) == 0 else { return replace(path, parts, mode: nil) }
         if isPlanted(entry) { return EACCES }
         var status = stat()
@@ -93,13 +94,13 @@ struct OutputFile {
         }
     }
 
-    /// Whether another user has put this entry into a sticky folder such as `/tmp`, to which other users may write. A
-    /// planted link could make the process overwrite one of its own files, and a planted pipe could block it. The
-    /// kernel refuses such links only with `fs.protected_symlinks`. An entry of this user is safe, because no other
-    /// user can replace it in a sticky folder.
+    /// Whether another user has put this entry into a sticky folder such as `/tmp`, to which several users can write. A
+    /// planted link could make the process overwrite one of its own files, and a planted pipe could block the process.
+    /// The kernel refuses planted links only with `fs.protected_symlinks`. An entry that belongs to this user is safe,
+    /// because no other user can replace it in a sticky folder.
     private func isPlanted(_ entry: stat) -> Bool {
         var place = stat()
-        // Append a dot, because the folder is empty if the path has no slash.
+        // Append a dot to the folder's path, because this path is empty if the file's path has no slash.
         guard stat(folder + [CChar(UInt8(ascii: ".")), 0], &place) == 0 else { return false }
         return place.st_mode & S_ISVTX != 0 && place.st_mode & 0o022 != 0
             && entry.st_uid != geteuid() && entry.st_uid != place.st_uid
@@ -112,13 +113,14 @@ struct OutputFile {
 
     private static let count = Atomic(0)
 
-    /// Writes a temporary file in the same folder, and renames it. Only the owner may write to a new file. Otherwise a
-    /// daemon with a umask of 0 would let everybody write to its file in `/tmp`.
+    /// Writes a temporary file in the folder of `path`, and renames this file to `path`. Only the owner may write to a
+    /// new file: if a daemon has a umask of 0, everybody could otherwise write to its file in `/tmp`.
     private func replace(_ path: [CChar], _ parts: [UnsafeRawBufferPointer], mode: mode_t?) -> Int32 {
         let number = Self.count.add(1, ordering: .relaxed).newValue
         let temporary = OutputFile(path).folder + Array(".grun-\(getpid())-\(number).part".utf8CString)
         var error = Self.write(parts, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode: mode)
-        // An earlier process with the same id was killed and left this file behind. Try the next name.
+        // A file with the temporary name exists: an earlier process with the same id was killed and left this file
+        // behind. Try the next name.
         if error == EEXIST { return number % 64 == 0 ? error : replace(path, parts, mode: mode) }
         if error == 0, rename(temporary, path) != 0 { error = errno }
         if error != 0 { unlink(temporary) }
@@ -133,7 +135,7 @@ struct OutputFile {
         // Set the mode before the first byte, so that a user who must not read the file never can.
         var error = mode.map { fchmod(descriptor, $0) == 0 ? 0 : errno } ?? 0
         for part in parts where error == 0 { error = writeAll(part, to: descriptor) }
-        // A full disk may be reported only here.
+        // Some file systems report only at close() that the disk is full.
         if close(descriptor) != 0, error == 0, errno != EINTR { error = errno }
         return error
     }

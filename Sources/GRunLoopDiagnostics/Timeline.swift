@@ -9,8 +9,8 @@ import Glibc
 extension GRunLoop {
     /// Records the work of all loops of the process, and writes a picture of it.
     ///
-    /// The picture shows all callouts with their durations, and how late timers were. It shows when a loop slept and
-    /// which thread woke it, the modes and nested runs, and the host's own work.
+    /// The picture shows all callouts with their durations, and how late timers were. The picture also shows when a
+    /// loop slept and which thread woke the loop, the modes and nested runs, and the host's own work.
     ///
     /// ```swift
     /// let timeline = GRunLoop.Timeline()
@@ -19,19 +19,20 @@ extension GRunLoop {
     /// try timeline.write(to: "run.html", as: .html)
     /// ```
     ///
-    /// The recording of a loop begins when the loop next does something. The timeline keeps the last records of each
-    /// loop, up to the limit. The picture shows how many earlier records were lost. A timeline does not keep items
-    /// alive. A record costs about 40 ns. It costs more when an item is called for the first time, and when the memory
-    /// for records grows. While nothing is recorded, a loop costs the same as without a timeline.
+    /// After ``start()``, the recording of each loop begins with the loop's next event. The timeline keeps the latest
+    /// records of each loop, up to the limit. The picture shows how many earlier records were lost. A timeline does not
+    /// keep items alive. Recording an event takes about 40 ns. It takes longer when an item is called for the first
+    /// time, and when the memory for records grows. While no timeline records, a loop is as fast as without a timeline.
     ///
     /// To record the process from its first loop on, set the environment variable `GRUN_TIMELINE`, as in
     /// `GRUN_TIMELINE=run.html ./program`. The picture is written when the process calls `exit()` or returns from its
     /// main function, but not after a signal, `_exit()` or a crash. `%p` in the name stands for the process id. If the
     /// name ends in `.json`, the picture is written as ``Format/chromeJSON``. If the program starts another timeline,
-    /// this recording ends.
+    /// the recording for `GRUN_TIMELINE` ends.
     ///
-    /// If a descriptor or libdispatch ends a sleep, the picture does not show which thread caused that. It does not
-    /// show GLib's dispatches individually: under a host, all work outside the loop is shown as the host's.
+    /// If a descriptor or libdispatch ends a sleep, the picture does not show which thread caused the event. The
+    /// picture does not show GLib's dispatches individually: under a host, all work outside the loop is shown as the
+    /// host's.
     ///
     /// Threads: any. There is no corresponding Core Foundation type; Apple's Instruments shows similar pictures.
     public final class Timeline: Sendable {
@@ -42,8 +43,8 @@ extension GRunLoop {
             /// Trace events, for Perfetto and Chrome's viewer.
             case chromeJSON
 
-            /// Chooses the format by a file's name: trace events if the name ends in `.json`, in small letters or
-            /// capitals, otherwise a page.
+            /// Chooses the format by a file's name: ``chromeJSON`` if the name ends in `.json`, in small letters or
+            /// capitals, otherwise ``html``.
             ///
             /// Threads: any.
             public init(fileName: String) {
@@ -58,9 +59,9 @@ extension GRunLoop {
 
         /// Makes a timeline without records.
         ///
-        /// - Parameter limit: how many records to keep for each loop and each start of the timeline. It is rounded up
-        ///   to a power of two, from 256 to 16,777,216. A record takes 24 bytes. A pass makes about ten records,
-        ///   including one for each callout.
+        /// - Parameter limit: how many records to keep for each loop and each start of the timeline. The limit is
+        ///   rounded up to a power of two, from 256 to 16,777,216. A record takes 24 bytes. A pass makes about ten
+        ///   records, including one for each callout.
         ///
         /// Threads: any.
         public init(limit: Int = 65_536) {
@@ -69,11 +70,11 @@ extension GRunLoop {
             recording = Recording(limit: size)
         }
 
-        /// Releasing the last reference to the timeline ends the recording and discards its records.
+        /// Ends the recording and discards the records, because the last reference to the timeline was released.
         deinit { stop() }
 
-        /// Records all loops from now on. Only one timeline records at a time, so this stops any other timeline. Does
-        /// nothing if this timeline already records.
+        /// Records all loops from now on. Only one timeline records at a time, so this call stops any other timeline.
+        /// Does nothing if this timeline already records.
         ///
         /// Threads: any.
         public func start() {
@@ -84,7 +85,8 @@ extension GRunLoop {
         /// Stops the recording, and keeps its records. If the timeline is started again, its picture gets new lanes for
         /// the later records. Does nothing if the timeline does not record.
         ///
-        /// Threads: any. A loop's thread may write one more record.
+        /// Threads: any. If the caller is not a loop's own thread, that thread may still add one record after this
+        /// call.
         public func stop() {
             guard !Fork.isChild else { return }
             recording.stop()
@@ -96,21 +98,22 @@ extension GRunLoop {
         public var isRecording: Bool { !Fork.isChild && recording.isUnderWay }
 
         /// Writes a picture of the records so far. Records that are made during the call are not in the picture. You
-        /// can call it again.
+        /// can call this function more than once.
         ///
         /// - Parameters:
-        ///   - path: the file to write. An existing file is replaced once the new file is complete. If it is a symbolic
-        ///     link, its target is replaced, and a dangling link is itself replaced. A device or a pipe is written to
-        ///     directly. If such a pipe has no reader, the call waits, or the process ends by `SIGPIPE`. A new file has
-        ///     the mode 0644, reduced by the umask. In a sticky folder such as `/tmp`, a file, a link or a pipe of
-        ///     another user is not touched: the error is `EACCES`.
+        ///   - path: the file to write. An existing file is replaced when the new file is complete. If the path is a
+        ///     symbolic link, the link's target is replaced. If this target does not exist, the link itself is
+        ///     replaced. A device or a pipe is written to directly. If a named pipe has no reader, the call waits for
+        ///     one. If the reader closes the pipe during the call, the process ends by `SIGPIPE`. A new file has the
+        ///     mode 0644, reduced by the umask. In a sticky folder such as `/tmp`, a file, a link or a pipe of another
+        ///     user is not touched: the error is `EACCES`.
         ///   - format: the format of the picture.
         /// - Throws: ``SystemError``, if the file cannot be made or written, or in a forked child. After an error, an
         ///   existing file is unchanged.
         ///
         /// Threads: any. The time depends on the number of records: some milliseconds for each thousand.
         public func write(to path: String, as format: Format) throws(SystemError) {
-            // C would take the NUL for the end of the path, and write another file.
+            // For a C function, the path would end at the NUL, so another file would be written.
             if path.utf8.contains(0) { throw .failed(call: "write(2)", errno: EINVAL, path: path) }
             try write(to: OutputFile(path), as: format)
         }
@@ -140,7 +143,7 @@ extension GRunLoop {
             }
         }
 
-        /// For tests.
+        /// For tests: the picture at the present time.
         var picture: TimelinePicture { picture(at: .now()) }
         func picture(at now: Nanoseconds) -> TimelinePicture { TimelinePicture(of: recording, now: now) }
     }

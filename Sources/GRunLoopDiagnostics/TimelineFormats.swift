@@ -51,7 +51,7 @@ extension TimelinePicture {
             + "\(digits(start.tv_nsec / 1000, 6))Z"
     }
 
-    /// Trace events, as Chrome's viewer and Perfetto read them.
+    /// The picture as trace events, in the JSON format of Chrome's viewer and Perfetto.
     var chromeText: JSONText {
         var text = JSONText()
         text.raw("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n")
@@ -139,8 +139,8 @@ extension JSONText {
         list(loop.marks) { $0.numbers([$1.time, Int64($1.stage), Int64($1.depth)]) }
         raw(",\"wakeUps\":")
         list(loop.wakeUps) { text, wakeUp in
-            // The kernel reuses the ids of ended threads. So look for a loop of this thread that was recorded when the
-            // wake-up was sent.
+            // The kernel reuses the ids of ended threads. So among the loops whose thread had this id, find one that
+            // was recorded when the wake-up was sent.
             let sender =
                 loops.lastIndex {
                     $0.thread == wakeUp.thread && ($0.from...$0.to).contains(wakeUp.sent)

@@ -6,13 +6,13 @@ import CGRunDiagnostics
 import GRunLoop
 import Glibc
 
-/// All times are nanoseconds since the recording began.
+/// The content of a picture. Except for `start`, all times are nanoseconds since the recording began.
 struct TimelinePicture {
     struct Item {
         /// The name of an `ItemKind`.
         let kind: String
         let label: String?
-        /// The name of the function that the item calls; nil if it is not known.
+        /// The name of the function that the item calls; nil if this name is not known.
         let calls: String?
         let detail: String?
     }
@@ -24,10 +24,10 @@ struct TimelinePicture {
         /// A span that ends before it begins is not shown.
         var end: Nanoseconds
         let depth: Int
-        /// The index of the mode in `modes`; -1 if it is not known.
+        /// The index of the mode in `modes`; -1 if the mode is not known.
         let mode: Int
         let item: Int
-        /// How late a timer or a delayed perform was; 0 for anything else.
+        /// How late a timer or a delayed perform was; 0 for any other span.
         let late: Nanoseconds
     }
 
@@ -49,7 +49,7 @@ struct TimelinePicture {
         let isHosted: Bool
         let from: Nanoseconds
         let to: Nanoseconds
-        /// How many earlier records were overwritten.
+        /// How many records were overwritten because the ring was full.
         let overwritten: UInt64
         let spans: [Span]
         let marks: [Mark]
@@ -65,7 +65,7 @@ struct TimelinePicture {
     private(set) var items: [Item] = []
     private(set) var loops: [Loop] = []
     private(set) var threads: [Int32: String] = [:]
-    /// How many ended loops were dropped from the recording.
+    /// How many recorders were dropped from the recording, because too many recorders had ended.
     let droppedCount: Int
 
     private var modeNumbers: [String: Int] = [:]
@@ -135,14 +135,16 @@ struct TimelinePicture {
     private func name(of recorder: Recorder) -> String {
         if recorder.isVirtual { return "virtual time" }
         if recorder.isMain { return "main" }
-        // An unnamed thread inherits the name of the thread that created it, which is usually the program's name.
+        // A thread without a name of its own inherits the name of the thread that created it. This name is usually the
+        // program's.
         let name = threads[recorder.thread] ?? ""
         return name.isEmpty || program.hasPrefix(name) ? "thread \(recorder.thread)" : name
     }
 
-    /// If the thread has ended, returns the name that it had when the recording of its loop began.
+    /// Returns the name of the recorder's thread. If the recorder or the thread has ended, this is the name that the
+    /// thread had when the recording of its loop began.
     private func threadName(_ recorder: Recorder) -> String {
-        // Another thread may have reused the id of a thread that has ended.
+        // If the thread has ended, another thread may have the same id now.
         recorder.hasEnded ? recorder.threadName : Self.name(ofThread: recorder.thread) ?? recorder.threadName
     }
 
@@ -180,7 +182,8 @@ private struct SpanMaker {
         switch cgrun_record_kind(UInt32(record.kind)) {
         case CGRUN_RECORD_ENTER:
             if depth == 1, record.extra == Int64(CGRUN_DRIVER_LOOP.rawValue) {
-                // No host is below this run on the stack, so the host's loop has ended. No record says when.
+                // No host's loop is below this run on the stack, so a host's loop that ran earlier has ended. No record
+                // has the time of this end.
                 isHosted = false
                 dropHost()
             }
@@ -231,7 +234,7 @@ private struct SpanMaker {
                 item: kind == .callout ? items[record.item] ?? -1 : -1, late: kind == .callout ? record.extra : 0))
     }
 
-    /// Begins a span of a host: at depth 0, or one deeper than the callout in which a foreign loop runs.
+    /// Begins a span of a host. Its depth is 0, or one more than the depth of the callout in which a foreign loop runs.
     private mutating func beginForeign(_ kind: Span.Kind, _ record: cgrun_record, _ time: Nanoseconds) {
         isHosted = true
         let depth = record.depth == 0 ? 0 : Int(record.depth) + 1
@@ -244,14 +247,15 @@ private struct SpanMaker {
         end(at: time) { $0.depth >= depth }
     }
 
-    /// Ends the open spans in the run of this depth. The run itself stays open.
+    /// Ends all open spans inside the run of this depth. The span of the run itself stays open.
     private mutating func closeInner(of depth: Int, at time: Nanoseconds) {
         dropHost()
         end(at: time) { $0.depth > depth || $0.depth == depth && $0.kind != .run }
     }
 
-    /// Drops the open span of a host. The foreign loop has ended since its last poll, and no record says when. So the
-    /// time after the poll may belong to the callout around the foreign loop.
+    /// Drops the open span of a host, which began at the end of the foreign loop's latest poll. The foreign loop has
+    /// ended since then, and no record has the time of this end. So the time after the poll may belong to the callout
+    /// around the foreign loop.
     private mutating func dropHost() {
         guard let last = open.last, spans[last].kind == .host else { return }
         spans[last].end = spans[last].begin - 1

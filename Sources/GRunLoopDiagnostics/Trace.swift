@@ -7,8 +7,8 @@ public import GRunLoop
 extension GRunLoop {
     /// Records the stages and callouts of a loop in order, up to a limit.
     ///
-    /// A trace records nothing until ``GRunLoop/startTracing(_:)`` is called. It keeps the items of its events alive.
-    /// While no loop is traced, tracing costs two instructions for each stage.
+    /// A trace records nothing until ``GRunLoop/startTracing(_:)`` is called. The trace keeps the items of its events
+    /// alive. While no loop is traced, tracing costs two instructions for each stage.
     ///
     /// Threads: any. There is no corresponding Core Foundation type.
     public final class Trace: @unchecked Sendable {
@@ -28,7 +28,7 @@ extension GRunLoop {
             case mainQueueCheck
             /// Observers of ``GRunLoop/Activity/beforeWaiting`` are called: stage 7.
             case beforeWaiting
-            /// The loop sleeps, or checks what is ready: stage 8.
+            /// The loop sleeps, or checks without sleeping which items are ready: stage 8.
             case wait
             /// Observers of ``GRunLoop/Activity/afterWaiting`` are called: stage 9.
             case afterWaiting
@@ -46,7 +46,7 @@ extension GRunLoop {
             init(_ stage: PassStage) { self = Self.all[Int(stage.rawValue)] }
         }
 
-        /// The kinds of callouts, with the item that is called.
+        /// The kinds of callouts. A case has the item that is called, if the callout has one.
         public enum Callout: Sendable, CustomStringConvertible {
             /// An observer's closure.
             case observer(Observer)
@@ -59,8 +59,8 @@ extension GRunLoop {
             /// A delayed perform: the closure of ``GRunLoop/perform(after:_:)``, the end of a sleep, or the time limit
             /// of a request to a message port.
             case delayedPerform
-            /// The closure of a descriptor source. Such a source also stands for a ``SignalSource``, a ``ChildSource``
-            /// or a message port.
+            /// The closure of a descriptor source. The callouts of a ``SignalSource``, a ``ChildSource`` or a message
+            /// port also have this kind, with the descriptor source that the item uses.
             case descriptor(DescriptorSource)
             /// A drain of the main dispatch queue.
             case mainQueue
@@ -71,8 +71,8 @@ extension GRunLoop {
             /// The handler of a port, or the task that awaits its messages.
             case port(Port)
 
-            /// Nil if the mark does not stand for a callout. Call it during the callout, because the mark does not
-            /// retain the item.
+            /// Returns nil if the mark does not stand for a callout. Call this initializer during the callout, because
+            /// the mark does not retain the item.
             init?(_ mark: CalloutMark) {
                 let item = mark.object
                 switch mark.kind {
@@ -120,13 +120,14 @@ extension GRunLoop {
             }
         }
 
-        /// A stage or a callout that was recorded.
+        /// A recorded event: the beginning of a stage, or a callout.
         public struct Event: Sendable, CustomStringConvertible {
             /// The kinds of events.
             public enum Kind: Sendable {
                 /// A stage has begun.
                 case stage(Stage)
-                /// The program's code is called. For an observer, `activity` is the activity that it observes.
+                /// The program's code is called. If an observer is called, `activity` is the activity about which the
+                /// observer is told.
                 case callout(Callout, activity: Activity? = nil)
             }
 
@@ -157,8 +158,8 @@ extension GRunLoop {
 
         /// Makes a trace without events.
         ///
-        /// - Parameter limit: how many events are kept; later ones are not recorded. Zero or a negative number means
-        ///   none.
+        /// - Parameter limit: how many events the trace records. When the trace has this many events, later events are
+        ///   not recorded. With zero or a negative number, the trace records no event.
         ///
         /// Threads: any.
         public init(limit: Int = 65_536) {
@@ -169,7 +170,7 @@ extension GRunLoop {
             Lock.giveBack(lock)
         }
 
-        /// The recorded events, the earliest first. Threads: any.
+        /// The recorded events, in the order of time. Threads: any.
         public var events: [Event] {
             // Copy each element. If the result shared the array's memory, the next append would have to copy all
             // events.
@@ -182,15 +183,15 @@ extension GRunLoop {
         /// Removes all events. The recording continues. Threads: any.
         public func removeAll() {
             guard !Fork.refuses("Trace.removeAll") else { return }
-            // Release the events after the lock. An event may own the last reference to an item, whose deinit is user
-            // code.
+            // Release the events after the lock. An event may own the last reference to an item, and the item's deinit
+            // is user code.
             _ = lock.withLock { () -> [Event] in
                 defer { recorded = [] }
                 return recorded
             }
         }
 
-        /// Records what the loop does in its innermost run. Call it on the loop's thread.
+        /// Records an event of the loop's innermost run. Call this function on the loop's thread.
         func record(_ kind: Event.Kind, of loop: GRunLoop) {
             let depth = loop.runCountLocked
             guard depth > 0 else { return }

@@ -5,11 +5,12 @@ import CGRun
 import GRunLoop
 
 extension Lock {
-    /// Calls `body` with the lock held. To release a user's object, return it from `body`: the caller then releases it
-    /// after the lock, because its deinit is user code.
+    /// Calls `body` with the lock held. To release an object of the user, return the object from `body`. The caller
+    /// then releases it after the lock, because the object's deinit is user code.
     ///
-    /// The core has the same function, but the compiler cannot inline it here, because it calls C functions that are
-    /// not public. In tests, which see both functions, the attribute selects the core's.
+    /// The target GRunLoop has the same function. The compiler cannot inline that function into this target, because
+    /// the function calls C functions that are not public. In tests, which see both functions, `@_disfavoredOverload`
+    /// selects the function of GRunLoop.
     @_disfavoredOverload @inline(__always) func withLock<Result: ~Copyable, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {

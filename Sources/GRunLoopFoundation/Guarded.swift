@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value behind a lock. The lock is an `NSLock`, because the Thread Sanitizer does not understand Swift's `Mutex`, and
-// would report false data races.
+// A value behind a lock. The lock is an `NSLock` and not a `Mutex`, because the Thread Sanitizer does not understand
+// Swift's `Mutex`, and would report false data races.
 
 import Foundation
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Foundation's run loop of one thread, which our loop of that thread serves. This file begins and ends serving.
-// GuestModes.swift has the modes, GuestNotices.swift records new work, and GuestTurns.swift does that work.
+// A guest: Foundation's run loop of one thread, which our loop of the same thread serves. This file begins and ends
+// serving. GuestModes.swift has the modes, GuestNotices.swift records new work, and GuestTurns.swift does that work.
 //
 // While Core Foundation does not run its loop, work arrives in two ways. Timers and version-1 sources make the epoll of
-// a mode readable, and our loop watches this epoll. No descriptor reports blocks, wake-ups and observers of
-// notification queues. So our own functions replace the Core Foundation functions that add such work, and notice each
-// call.
+// their mode readable, and our loop watches this epoll. But no descriptor becomes readable for blocks, wake-ups and
+// observers of notification queues. So our own functions replace the Core Foundation functions that add such work, and
+// record each call.
 
 import CGRunFoundation
 import Foundation
@@ -14,21 +14,24 @@ import Synchronization
 
 final class Guest: @unchecked Sendable {
     let loop: GRunLoop
-    /// Core Foundation's loop. It is retained, because otherwise the thread's end would free it before our loop ends.
+    /// Core Foundation's loop. This loop is retained, because otherwise it would be freed at the thread's end, before
+    /// our loop ends.
     let address: UnsafeMutableRawPointer
     let isMain: Bool
-    /// Foundation's modes that our loop serves; nil once the guest has ended.
+    /// Foundation's modes that our loop serves; nil after serving has ended.
     let modes = Guarded<[GRunLoop.Mode: GuestMode]?>([:])
 
     let stops = Guarded(Stops())
     let atomicWaiting = Atomic(false)
-    /// The program added an observer of order `Int.max`. Our own last observers must move behind it.
+    /// True if the program added an observer of order `Int.max`. Our observers of this order, which must be called
+    /// last, must move behind that observer.
     let owesOrder = Atomic(false)
 
     struct Stops {
-        /// Whether the innermost activity is a pass that we make.
+        /// Whether the innermost of `activities` is a pass.
         var isInPass = false
-        /// Whether CFRunLoopStop was called during such a pass. The stop is meant for the run around the pass.
+        /// Whether CFRunLoopStop was called during such a pass. The program means this stop for the run around the
+        /// pass.
         var isOwed = false
     }
 
@@ -37,31 +40,33 @@ final class Guest: @unchecked Sendable {
 
     // MARK: The loop's thread only
 
-    /// Our observers and sources in Core Foundation's loop; nil before serving begins and after it ends. While they
-    /// exist, they keep the guest alive.
+    /// Our observers and sources in Core Foundation's loop; nil before serving begins and after it ends. While these
+    /// items exist, they keep the guest alive.
     private(set) var items: GuestItems?
     /// The runs and passes on the thread's stack, the innermost last.
     var activities: [GuestActivity] = [] {
         didSet { stops.withLock { $0.isInPass = activities.last?.pass != nil } }
     }
-    /// Work arrived during a run of Core Foundation, which handles such work itself. When that run ends, our loop
-    /// checks for the rest.
+    /// True if work arrived during a run of Core Foundation, which usually does this work itself. When that run ends,
+    /// our loop checks whether work is left.
     var owesAfterRun = false
-    /// One of our passes may have consumed a wake-up, perhaps the one at the time limit of a run that is not in
-    /// `activities`. So such a run is woken before it sleeps.
+    /// True if one of our passes may have consumed a wake-up. The wake-up may be the one at the time limit of a run
+    /// that began before serving and is not in `activities`. So that run is woken before it sleeps.
     var owesWakeUp = false
-    /// Work arrived during a ``GuestActivity/look(depth:)``, and Core Foundation must make another pass for it.
+    /// True if work arrived during a ``GuestActivity/look(depth:)``, and Core Foundation must make another pass for
+    /// this work.
     var owesAfterLook = false
-    /// How many of the items that our loop handled only served the guest. For a run of Core Foundation, they do not
+    /// How often our loop handled an item only to serve the guest. For a run of Core Foundation, these items do not
     /// count as handled sources.
     var ownHandled: UInt64 = 0
     var lastTurn = ContinuousClock.now
-    /// The value to restore in Core Foundation's word for "this thread drains the main queue"; nil if there is nothing
-    /// to restore.
+    /// The value to restore in Core Foundation's word for "this thread drains the main queue"; nil if the word has its
+    /// usual value.
     var savedDrainingFlag: Int?
-    /// A source in the common modes of our loop. The loop calls its schedule handler for each mode that becomes common.
+    /// A source in the common modes of our loop. Our loop calls the source's schedule handler for each mode that
+    /// becomes common.
     private var commonModes: GRunLoop.Source?
-    /// The timer by which this guest was tested: see ``arrives(in:)``.
+    /// The timer that ``arrives(in:)`` used to test this guest.
     private var testTimer: Foundation.Timer?
     private var endHandler: GRunLoop.EndHandler?
 
@@ -83,8 +88,8 @@ final class Guest: @unchecked Sendable {
 
     // MARK: Beginning and ending
 
-    /// Returns a token for the guest of this thread's loop, and begins serving if necessary. Call it on the loop's
-    /// thread.
+    /// Returns a token for the guest of this thread's loop, and begins serving if necessary. Call this function on the
+    /// loop's thread.
     static func use(of loop: GRunLoop) throws(GRunLoop.SystemError) -> Use {
         guard !Fork.isChild else { throw .forked }
         guard GRunLoop.boxedType != 0 else { throw ServingRefusal.anotherCopy.error }
@@ -103,13 +108,14 @@ final class Guest: @unchecked Sendable {
         return use
     }
 
-    /// Whether the loop is served. Also false in a forked child, where nothing may take a lock.
+    /// Whether Core Foundation's loop is served. False in a forked child, where no lock must be taken.
     var isServed: Bool { atomicServed.load(ordering: .relaxed) && !Fork.isChild }
 
-    /// Whether a callback from Core Foundation must act: the loop is served, and this is the loop's thread.
+    /// Whether a callback from Core Foundation must act: Core Foundation's loop is served, and the callback is called
+    /// on this loop's thread.
     var isActive: Bool { isServed && loop.isCurrent }
 
-    /// The steps that cannot be undone come last.
+    /// Begins serving. The steps that cannot be undone come last.
     private func begin() throws(GRunLoop.SystemError) {
         guard cgrun_notices_find() else { throw ServingRefusal.notSeen.error }
         guard canTellCommonModes else { throw ServingRefusal.notServed.error }
@@ -134,7 +140,7 @@ final class Guest: @unchecked Sendable {
         self.commonModes = commonModes
         loop.add(commonModes, forMode: .common)
         for name in coreFoundationModes() { meet(name).map { _ = complete($0) } }
-        // Wake a run of Core Foundation that is under way, so that its next sleep is in our loop.
+        // If a run of Core Foundation is under way, wake it. At its next sleep, our loop runs in its place.
         if isInCoreFoundationRun { cgrun_guest_wake_up(address) }
     }
 
@@ -145,7 +151,7 @@ final class Guest: @unchecked Sendable {
         return cgrun_guest_is_common(address, cgrun_guest_default_mode()) && !cgrun_guest_is_common(address, unknown)
     }
 
-    /// Whether our passes call a test block and a test timer of Foundation.
+    /// Tests whether our passes of Foundation's loop call a block and a timer of Foundation.
     private func arrives(in mode: GuestMode) -> Bool {
         let runLoop = RunLoop.current
         nonisolated(unsafe) var arrived = 0
@@ -156,8 +162,8 @@ final class Guest: @unchecked Sendable {
         let timer = Foundation.Timer(fire: Date(), interval: 0, repeats: false) { _ in arrived += 1 }
         runLoop.add(timer, forMode: .default)
         let end = ContinuousClock.now + .seconds(1)
-        // The program's closures in these passes may take longer than the second. So make up to 10 more passes after
-        // it.
+        // In these passes, the program's closures may take longer than one second. So make up to 10 more passes after
+        // this second.
         var extraPasses = 10
         while arrived < 2, extraPasses > 0 {
             pass(mode)
@@ -165,12 +171,13 @@ final class Guest: @unchecked Sendable {
             if arrived < 2 { usleep(100) }
         }
         timer.invalidate()
-        // Foundation does not release this timer. It is kept here, so that LeakSanitizer does not report it.
+        // Foundation does not release this timer. Keep a reference to this timer, so that LeakSanitizer does not report
+        // the timer as a leak.
         testTimer = timer
         return arrived == 2
     }
 
-    /// Call it on the loop's thread. A second call does nothing.
+    /// Ends serving. Call this function on the loop's thread. A second call does nothing.
     func end() {
         guard atomicServed.exchange(false, ordering: .relaxed) else { return }
         Guests.remove(self)
@@ -178,26 +185,28 @@ final class Guest: @unchecked Sendable {
         endHandler.take()?.cancel()
         for mode in takeModes() { mode.end() }
         items?.endObservers()
-        // From now on Core Foundation sleeps itself. So end the runs of our loop that replace its sleeps.
+        // From now on, our loop does not run in place of Core Foundation's sleeps. So end the runs of our loop that are
+        // under way in place of such sleeps.
         for wait in activities.compactMap(\.wait) { wait.end(in: loop, of: address) }
         letGoOfItems()
     }
 
-    /// The activities on the thread's stack never return.
+    /// Ends serving at the thread's end. Drops the activities first, because the runs and passes on the thread's stack
+    /// never return.
     private func endWithThread() {
         activities = []
         end()
     }
 
-    /// Releases our items once serving has ended and no wait can need the turn source any more.
+    /// Releases our items if serving has ended, and no wait can need the turn source any more.
     func letGoOfItems() {
         guard !isServed, items?.hasTurn == false, activities.allSatisfy({ $0.wait == nil }) else { return }
         items = nil
         Unmanaged.passUnretained(self).release()
     }
 
-    /// A token, as ``GRunLoop/serve(_:)`` returns it. It does not own the guest, which exists as long as the loop is
-    /// served.
+    /// The implementation of ``GRunLoop/Serving``. It does not own the guest: the guest exists as long as Core
+    /// Foundation's loop is served.
     final class Use: @unchecked Sendable {
         private weak let guest: Guest?
         private let hasEnded = Atomic(false)

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs and passes of both loops that can be on the thread's stack.
+// The runs and passes of Core Foundation's loop and of ours that can be on the thread's stack.
 
 import CGRunFoundation
 import GRunLoop
 
 enum GuestActivity {
-    /// Our own pass of Core Foundation's loop in a mode.
+    /// A pass of Core Foundation's loop in a mode. Our loop makes this pass.
     case pass(GuestMode)
-    /// A run of Core Foundation's loop that is not ours.
+    /// A run of Core Foundation's loop that the program or Foundation makes.
     case run(GuestRun)
     /// A run of our loop that replaces a sleep of Core Foundation.
     case wait(GuestWait)
-    /// A run of our loop with the time limit 0, inside a run of Core Foundation that does not sleep.
+    /// A run of our loop with the time limit 0, inside a run of Core Foundation that does not sleep. `depth` is the
+    /// number of runs of our loop on the stack, including this run.
     case look(depth: Int)
 
     var run: GuestRun? { if case .run(let run) = self { run } else { nil } }
@@ -26,18 +27,19 @@ enum GuestActivity {
     }
 }
 
-/// A run of Core Foundation's loop that is not ours.
+/// A run of Core Foundation's loop that the program or Foundation makes.
 final class GuestRun {
     private let seconds: Double
     /// The date at which the run times out; nil before its first pass.
     private(set) var limit: GRunLoop.Instant?
-    /// The mode in which our loop handled something while this run waited. Nil once Core Foundation has handled the
-    /// turn source.
+    /// The mode in which our loop handled an item while this run waited. Nil after Core Foundation has handled the turn
+    /// source for that item.
     var turnMode: GuestMode?
 
     init(seconds: Double) { self.seconds = seconds }
 
-    /// Core Foundation counts its time limit from the first pass, after the entry observers.
+    /// Computes the limit in the first pass, because Core Foundation counts a run's time limit from the first pass,
+    /// after the entry observers.
     func noteFirstPass() {
         guard limit == nil else { return }
         let isEndless = seconds.isNaN || seconds > 1e9
@@ -45,7 +47,7 @@ final class GuestRun {
     }
 }
 
-/// A run of our loop that replaces a sleep of Core Foundation. The loop's thread only.
+/// A run of our loop that replaces a sleep of Core Foundation. Threads: the loop's own.
 final class GuestWait: @unchecked Sendable {
     let depth: Int
     let mode: GuestMode
@@ -56,8 +58,8 @@ final class GuestWait: @unchecked Sendable {
 
     func isInnermost(of loop: GRunLoop) -> Bool { depth == loop.runCount }
 
-    /// Makes this run return, after all nested runs of our loop have returned. If there are nested runs, it also wakes
-    /// Core Foundation, because they may have consumed its wake-up.
+    /// Makes this run return, after all nested runs of our loop have returned. If there are nested runs, this function
+    /// also wakes Core Foundation's loop, because the nested runs may have consumed a wake-up of that loop.
     func end(in loop: GRunLoop, of guest: UnsafeMutableRawPointer) {
         if isInnermost(of: loop) { return stop(loop) }
         guard ender == nil else { return }
@@ -77,8 +79,8 @@ final class GuestWait: @unchecked Sendable {
         loop.stop()
     }
 
-    /// Cleans up after the run has returned. Returns true if ``end(in:of:)`` has stopped the run, and false otherwise,
-    /// for example if the program has stopped it.
+    /// Cleans up after the run has returned. Returns true if ``end(in:of:)`` has stopped the run. Returns false
+    /// otherwise, for example if the program has stopped the run.
     func hasReturned() -> Bool {
         defer { isToEnd = false }
         ender.take()?.invalidate()

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our observers and sources in Core Foundation's run loop. Each served mode has the observers. The two sources are in a
-// mode only briefly, because in a mode with a source a run of Core Foundation does not finish.
+// Our observers and sources in Core Foundation's run loop. The observers are in each served mode. The two sources are
+// in a mode only briefly, because a run of Core Foundation in a mode with a source does not finish.
 
 import CGRunFoundation
 
 final class GuestItems {
     private let address: UnsafeMutableRawPointer
     private let context: UnsafeMutableRawPointer
-    /// Observers of beforeWaiting that are called last. Each runs our loop in place of Core Foundation's sleep. Core
-    /// Foundation does not call an observer that is already being called. So there is always one more observer than
-    /// there are runs of our loop inside Core Foundation's runs.
+    /// Observers of beforeWaiting that are called last. Each of them runs our loop in place of Core Foundation's sleep.
+    /// Core Foundation does not call an observer that is already being called. So there is always one more observer
+    /// than there are runs of our loop inside Core Foundation's runs.
     private var waiters: [UnsafeMutableRawPointer] = []
-    /// Observers of beforeSources and exit that are called last, as many as `waiters`. In a run that does not sleep,
-    /// they run our loop.
+    /// Observers of beforeSources and exit that are called last, as many as `waiters`. In a run of Core Foundation that
+    /// does not sleep, these observers run our loop.
     private var lookers: [UnsafeMutableRawPointer] = []
-    /// The observer of entry and beforeTimers that is called first. It reverts settings that only apply to the
-    /// beginning of a run.
+    /// The observer of entry and beforeTimers that is called first. In this observer's callback, settings are reverted
+    /// that only apply to the beginning of a run (``Guest/openUp(_:)``).
     private let opener: UnsafeMutableRawPointer
-    /// The turn source. If our loop has handled an item, Core Foundation handles this source, so its run sees a handled
-    /// source.
+    /// The turn source. After our loop has handled an item, Core Foundation handles this source, so Core Foundation's
+    /// run sees a handled source.
     private let turn: UnsafeMutableRawPointer
-    /// The keeper source. It makes Core Foundation run a mode that has no other item.
+    /// The keeper source. While it is in a mode, Core Foundation runs this mode even if it has no other item.
     private let keeper: UnsafeMutableRawPointer
 
     private var turnMode: GuestMode?
     private var keeperMode: GuestMode?
 
-    /// The observers' callbacks get `context`, which must outlive this object. Nil if there is no memory left.
+    /// Makes the items. The callbacks get `context`, which must outlive this object. Returns nil if there is no memory
+    /// left.
     init?(of loop: UnsafeMutableRawPointer, context: UnsafeMutableRawPointer) {
         address = loop
         self.context = context
@@ -49,7 +50,7 @@ final class GuestItems {
 
     private var observers: [UnsafeMutableRawPointer] { waiters + lookers + [opener] }
 
-    /// Core Foundation makes the mode if the mode does not exist yet.
+    /// Adds the observers to a mode. If Core Foundation does not have the mode yet, it makes the mode.
     func add(to mode: GuestMode) {
         for observer in observers { cgrun_guest_add_observer(address, observer, mode.name) }
     }

@@ -1,41 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// One mode of Foundation's run loop, as our loop serves it. Our loop watches the mode's epoll. Flags note other pending
-// work, such as blocks.
+// One mode of Foundation's run loop, which our loop serves. Our loop watches the mode's epoll. For work that does not
+// make the epoll readable, such as blocks, this object has flags.
 
 import CGRunFoundation
 import GRunLoop
 import Glibc
 import Synchronization
 
-/// A mode of Foundation's run loop. It is served in our loop's mode of the same name, because its pending work must
-/// wait until that mode is run.
+/// A mode of Foundation's run loop. Our loop serves this mode in its own mode of the same name, because the pending
+/// work must wait until our loop runs that mode.
 final class GuestMode: @unchecked Sendable {
     let mode: GRunLoop.Mode
     /// The name as a string of Core Foundation.
     let name: UnsafeRawPointer
-    /// The source of our loop that serves the mode when work is pending.
+    /// The source of our loop that serves the mode. This source is signalled when work is pending.
     let source: GRunLoop.Source
 
     /// Whether work has arrived since Core Foundation's last pass in the mode began.
     private let owes = Atomic(false)
-    /// Whether quiet work has arrived: work for which Core Foundation does not wake its loop, such as a block.
+    /// Whether quiet work is pending. Quiet work is work for which Core Foundation does not wake its loop, such as a
+    /// block.
     private let owesQuietly = Atomic(false)
-    /// Whether observers were added. They are called only if Core Foundation runs the mode.
+    /// Whether observers were added. A pass in the mode is then necessary, because Core Foundation calls observers only
+    /// in a pass.
     private let owesObservers = Atomic(false)
     private let atomicEpoll = Atomic<Int32>(-1)
     /// Whether the mode is common in Core Foundation's loop only, because no descriptor was left to make it common in
-    /// ours. Until that succeeds, Core Foundation itself sleeps in this mode.
+    /// our loop. Until the mode is common in both loops, Core Foundation itself sleeps in this mode.
     let lacksCommon = Atomic(false)
 
     // MARK: The loop's thread only
 
-    /// Whether Core Foundation does not wait in an epoll in this mode. Then our loop cannot watch the mode.
+    /// True if Core Foundation does not wait in an epoll when it runs this mode. Then our loop cannot watch the mode.
     var hasNoEpoll = false
     private var descriptor: GRunLoop.DescriptorSource?
-    /// Whether another search for the epoll is scheduled, because no descriptor was left.
+    /// Whether another search for the epoll is scheduled, because no descriptor was left for the first search.
     var isRetryScheduled = false
 
-    /// Nil if there is no memory left.
+    /// Returns nil if there is no memory left.
     init?(_ mode: GRunLoop.Mode, serve: @escaping @Sendable (GuestMode) -> Void) {
         guard let name = mode.rawValue.withCString({ cgrun_guest_string($0) }) else { return nil }
         self.mode = mode
@@ -77,7 +79,7 @@ final class GuestMode: @unchecked Sendable {
 
     func settleQuietly() -> Bool { owesQuietly.exchange(false, ordering: .sequentiallyConsistent) }
 
-    /// The mode's epoll; -1 as long as it is not known. The loop's thread sets it.
+    /// The mode's epoll; -1 as long as the epoll is not known. Only the loop's thread sets this property.
     private(set) var epoll: Int32 {
         get { atomicEpoll.load(ordering: .relaxed) }
         set { atomicEpoll.store(newValue, ordering: .relaxed) }
@@ -97,7 +99,7 @@ final class GuestMode: @unchecked Sendable {
     /// Whether the epoll is readable, so that Core Foundation would not sleep.
     var isReadable: Bool { isWatched && cgrun_descriptor_is_readable(epoll) }
 
-    /// From now on the loop is woken when the epoll is readable.
+    /// Watches the epoll: from now on, our loop calls `serve` when the epoll is readable.
     func watch(_ epoll: Int32, in loop: GRunLoop, serve: @escaping @Sendable (GuestMode) -> Void)
         throws(GRunLoop.SystemError)
     {

@@ -9,17 +9,17 @@ extension Guest {
     /// The result of the search for a mode's epoll.
     enum Finding {
         case watched
-        /// Core Foundation does not have the mode. We do not make it, because a program that asks for all modes would
-        /// see it.
+        /// Core Foundation does not have the mode. We do not make the mode, because a program that asks Core Foundation
+        /// for all modes would see it.
         case absent
         case notAnEpoll
-        /// No descriptor is left; the search must be repeated.
+        /// No descriptor or memory is left, so the search must be repeated later.
         case exhausted
     }
 
-    /// Returns the mode of this name, and begins to serve it if necessary. The search for its epoll comes later, on the
-    /// loop's thread, because the caller may hold a lock of Foundation. Nil for the name of the common modes, if there
-    /// is no memory left, or once serving has ended. Threads: any.
+    /// Returns the mode of this name, and begins to serve this mode if necessary. The loop's thread searches the mode's
+    /// epoll later, because the caller may hold a lock of Foundation. Returns nil for the name of the common modes, if
+    /// there is no memory left, or if serving has ended. Threads: any.
     @discardableResult func meet(_ name: GRunLoop.Mode) -> GuestMode? {
         if let mode = modes.withLock({ $0?[name] }) { return mode }
         guard name != .common, let new = GuestMode(name, serve: { [weak self] in self?.serve($0) }) else { return nil }
@@ -34,8 +34,8 @@ extension Guest {
         return new
     }
 
-    /// Finds the mode's epoll and watches it. Until that succeeds, Core Foundation itself sleeps in the mode. Threads:
-    /// the loop's own.
+    /// Finds the mode's epoll and watches the epoll. Until this function succeeds, Core Foundation itself sleeps in the
+    /// mode. Threads: the loop's own.
     @discardableResult func complete(_ mode: GuestMode) -> Finding {
         let finding = find(mode)
         if finding == .exhausted { retry(mode) }
@@ -60,8 +60,8 @@ extension Guest {
         }
     }
 
-    /// Makes a mode common in our loop if it is common in Core Foundation's loop. Then our runs of the mode also drain
-    /// the main queue. Returns false if that has failed.
+    /// Makes a mode common in our loop if it is common in Core Foundation's loop. When the mode is common in our loop,
+    /// our runs of this mode also drain the main queue. Returns false if the mode cannot be made common in our loop.
     private func isCommonHere(_ mode: GuestMode) -> Bool {
         guard mode.lacksCommon.load(ordering: .relaxed) else { return true }
         do { try loop.addCommonMode(mode.mode) } catch { return false }
@@ -69,7 +69,8 @@ extension Guest {
         return true
     }
 
-    /// Serves the mode again after a second, because no descriptor is left. That pass repeats the search for the epoll.
+    /// Serves the mode again after a second, because no descriptor is left. The pass that is made then repeats the
+    /// search for the epoll.
     private func retry(_ mode: GuestMode) {
         guard !mode.isRetryScheduled else { return }
         mode.isRetryScheduled = true
@@ -87,7 +88,8 @@ extension Guest {
 
     var watchedModes: [GuestMode] { modes.withLock { $0?.values.filter(\.isWatched) ?? [] } }
 
-    /// The mode that Core Foundation runs now; nil if it runs no mode, or a mode that our loop does not serve.
+    /// The mode that Core Foundation runs now; nil if Core Foundation runs no mode, or runs a mode that our loop does
+    /// not serve.
     func currentMode() -> GuestMode? {
         guard let name = cgrun_guest_copy_current_mode(address) else { return nil }
         defer { cgrun_guest_release(name) }
@@ -128,11 +130,11 @@ extension Guest {
         return names
     }
 
-    /// Makes a mode common in Core Foundation's loop, because it has become common in our loop. Threads: any, without a
-    /// lock.
+    /// Makes a mode common in Core Foundation's loop, because it has become common in our loop. Threads: any thread
+    /// that holds no lock.
     func didBecomeCommonInOurLoop(_ mode: GRunLoop.Mode) {
         mode.rawValue.withCString {
-            // Core Foundation ends the process if it makes a mode when no descriptor is left.
+            // If no descriptor is left, do nothing: Core Foundation would fail to make the mode, and end the process.
             guard GRunLoop.hasDescriptorsLeft, let name = cgrun_guest_string($0) else { return }
             cgrun_guest_add_common_mode(address, name)
             cgrun_guest_release(name)
@@ -141,7 +143,7 @@ extension Guest {
     }
 }
 
-/// The text of a string of Core Foundation; nil if it is empty, because no mode of ours has an empty name.
+/// The text of a string of Core Foundation; nil if the string is empty, because no mode of ours has an empty name.
 private func text(of name: UnsafeRawPointer) -> String? {
     guard let text = cgrun_guest_copy_text(name) else { return nil }
     defer { free(text) }

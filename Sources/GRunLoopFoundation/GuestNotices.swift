@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The notices: reports of calls that give Foundation's run loop work. A notice marks the work as pending in the modes.
+// The notices: each reports a call that gives Foundation's run loop work. When a notice arrives, work is marked as
+// pending in the modes.
 
 import CGRunFoundation
 import GRunLoop
 
 extension Guest {
-    /// Records that a function of Core Foundation was called. `modes` has the modes of the call, or is nil. Threads:
-    /// any.
+    /// Records that a function of Core Foundation was called. `modes` is the mode or the modes that the call names, or
+    /// nil. Threads: any.
     func noticed(_ kind: cgrun_notice_kind, _ modes: UnsafeRawPointer?) {
         if let modes, !cgrun_guest_is_default_mode(modes) { meet(namedIn: modes) }
         switch kind {
@@ -14,11 +15,11 @@ extension Guest {
         case CGRUN_NOTICE_COMMON_MODE: if let modes { names(in: modes).forEach(becameCommonThere) }
         case CGRUN_NOTICE_BLOCK: oweQuietly()
         case CGRUN_NOTICE_OBSERVER:
-            // The observer may belong to a notification queue.
+            // Any observer may belong to a notification queue, and the notifications of this queue must be posted soon.
             self.modes.withLock { $0?.values.forEach { $0.oweObservers() } }
             oweQuietly()
-        // Signalling a source wakes no loop. But if a callback of Core Foundation signals a source, its run makes
-        // another pass.
+        // Signalling a source wakes no loop. But if a callback in a run of Core Foundation signals a source, this run
+        // makes another pass.
         case CGRUN_NOTICE_SIGNAL: oweQuietly()
         case CGRUN_NOTICE_SOURCE: if loop.isCurrent { oweQuietly() }
         case CGRUN_NOTICE_LAST_OBSERVER: owesOrder.store(true, ordering: .relaxed)
@@ -30,8 +31,8 @@ extension Guest {
         do { try loop.addCommonMode(name) } catch { meet(name)?.lacksCommon.store(true, ordering: .relaxed) }
     }
 
-    /// Serves the modes that a call names. The call may have created them. If a mode is not watched yet, marks work as
-    /// pending, because the pass for that work searches the mode's epoll.
+    /// Begins to serve the modes that a call names, because the call may have created them. If one of these modes is
+    /// not watched yet, marks work as pending: the pass for this work searches the mode's epoll.
     private func meet(namedIn modes: UnsafeRawPointer) {
         var isNew =
             cgrun_guest_is_common_modes(modes)
@@ -40,10 +41,10 @@ extension Guest {
         if isNew { owe(quietly: false) }
     }
 
-    /// Marks work for which Core Foundation does not wake its loop.
+    /// Marks quiet work as pending: work for which Core Foundation does not wake its loop.
     ///
-    /// If the loop's own thread gives a run of Core Foundation such work before the run sleeps, the run handles it
-    /// itself. But if a callout of that run runs our loop first, our loop handles it.
+    /// If the loop's own thread adds such work during a run of Core Foundation, this run does the work before it
+    /// sleeps. But if a callout of this run runs our loop first, our loop does the work.
     private func oweQuietly() {
         guard loop.isCurrent else { return owe(quietly: true) }
         guard isInCoreFoundationRun else { return owe(quietly: activities.last?.isInsideRun == true) }
@@ -58,15 +59,15 @@ extension Guest {
         if hasNews { loop.wakeUp() }
     }
 
-    /// Marks work as pending that a run of Core Foundation may have left at its end.
+    /// Marks work as pending, because the run of Core Foundation that has just ended may have left work.
     func oweAfterRun() {
         guard owesAfterRun else { return }
         owesAfterRun = false
         owe(quietly: activities.last?.isInsideRun == true)
     }
 
-    /// Signals each mode that still has pending work, so that our loop serves it without a new notice. Wakes our loop
-    /// only for the mode that it runs next. Threads: the loop's own.
+    /// Signals each mode that still has pending work, so that our loop serves the mode without a new notice. Wakes our
+    /// loop only if one of these modes is the mode that our loop runs now or next. Threads: the loop's own.
     func remind() {
         let next = loop.currentMode ?? loop.ambientMode
         let isNext = modes.withLock { modes in
@@ -79,8 +80,8 @@ extension Guest {
         if isNext { loop.wakeUp() }
     }
 
-    /// Replaces CFRunLoopStop. The program does not know of our passes. So a stop during a pass is meant for the run
-    /// around the pass, and is repeated after the pass. Threads: any.
+    /// Replaces CFRunLoopStop. The program does not know about our passes. So the program means a stop during a pass
+    /// for the run around the pass, and the stop is repeated after the pass. Threads: any.
     func stop() {
         stops.withLock {
             cgrun_guest_stop(address)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How Foundation's run loop and ours run inside each other: passes of Foundation's loop while ours runs, and the
-// reverse.
+// How Foundation's run loop and ours run inside each other: passes of Foundation's loop while ours runs, and runs of
+// our loop while Foundation's runs.
 
 import CGRunFoundation
 import GRunLoop
@@ -8,17 +8,20 @@ import GRunLoop
 extension Guest {
     // MARK: Our loop runs
 
-    /// Serves a mode in which Core Foundation may have work. A callout of our loop calls this.
+    /// Serves a mode in which Core Foundation may have work. The closure of the mode's source or descriptor source
+    /// calls this function, in a callout of our loop.
     func serve(_ mode: GuestMode) {
         ownHandled += 1
         switch activities.last {
         case .wait(let wait) where wait.isInnermost(of: loop):
-            // Our loop sleeps in Core Foundation's place. End this wait, so that Core Foundation does the work itself.
+            // Our loop sleeps in Core Foundation's place. If there is work that Core Foundation's last pass has not
+            // seen, end this sleep, so that Core Foundation does the work itself.
             let isQuiet = mode.settleQuietly()
             mode.settleLoudly()
             if isQuiet, !mode.isReadable { cgrun_guest_wake_up(address) }
             if isQuiet || mode.isReadable { wait.end(in: loop, of: address) }
-        // The rest of Core Foundation's pass sees most of the work. Quiet work may need the next pass.
+        // Our loop runs inside a pass of Core Foundation. The rest of that pass sees all work that is not quiet. Quiet
+        // work may need the next pass.
         case .look(loop.runCount):
             if mode.settleQuietly() { owesAfterLook = true }
             mode.settleLoudly()
@@ -26,10 +29,11 @@ extension Guest {
         }
     }
 
-    /// Makes passes until no work is left, but not for longer than a time slice, so that other items have their turn.
+    /// Makes passes until no work is left. After a time slice, stops and marks the rest as pending, so that other items
+    /// have their turn.
     private func servePasses(_ mode: GuestMode) {
-        // The passes may have consumed a wake-up for an outer wait, such as the wake-up at its time limit. So end that
-        // wait.
+        // The passes may have consumed a wake-up for an outer wait, such as the wake-up at the time limit of that wait.
+        // So end that wait.
         defer { activities.last { $0.wait != nil }?.wait?.end(in: loop, of: address) }
         Guests.lookForObjects()
         let end = ContinuousClock.now + loop.timeSlice
@@ -51,9 +55,9 @@ extension Guest {
         items?.withdrawTurn()
         activities.append(.pass(mode))
         var result = withoutMainQueue { cgrun_guest_pass(address, mode.name) }
-        // Core Foundation does not run a mode without items. Then the mode's observers, such as those of notification
-        // queues, are not called. And if a due timer was cancelled, the epoll stays readable, because nobody reads the
-        // timer's descriptor. The keeper source makes Core Foundation run the mode.
+        // Core Foundation does not run a mode without items, so the mode's observers, such as those of notification
+        // queues, are not called. Also, if a due timer was cancelled, the epoll stays readable, because Core Foundation
+        // does not read the timer's descriptor. So use the keeper source, which makes Core Foundation run the mode.
         if result == CGRUN_GUEST_FINISHED, finding != .absent, hasObservers || mode.isReadable {
             items?.placeKeeper(in: mode)
             result = withoutMainQueue { cgrun_guest_pass(address, mode.name) }
@@ -66,8 +70,8 @@ extension Guest {
         return result == CGRUN_GUEST_HANDLED
     }
 
-    /// Repeats a stop that was called during this pass, because it was meant for the run around the pass. If another
-    /// pass of ours is around this one, the stop is repeated after that pass.
+    /// Repeats a stop that was called during the pass that has just ended, because the program meant it for the run
+    /// around this pass. If another pass of ours is around this pass, the stop is repeated after that outer pass.
     private func passOnStop() {
         let isToStop = stops.withLock { stops in
             guard !stops.isInPass else { return false }
@@ -80,8 +84,8 @@ extension Guest {
     }
 
     /// At the beginning of a run, Core Foundation decides whether the run drains the main queue. The run does not drain
-    /// it if the thread is already draining it. So this sets Core Foundation's word for "this thread is draining" until
-    /// the first observer of beforeTimers.
+    /// the queue if the thread is already draining it. So this function sets Core Foundation's word for "this thread is
+    /// draining the main queue". Our first observer of beforeTimers restores the word.
     private func withoutMainQueue(_ pass: () -> Int32) -> Int32 {
         guard isMain else { return pass() }
         let outer = savedDrainingFlag
@@ -101,8 +105,8 @@ extension Guest {
     /// a run.
     func openUp(_ activity: Int) {
         guard activity == CGRUN_GUEST_BEFORE_TIMERS else {
-            // The run has begun, so the keeper source is not needed any more. Without it, the mode counts as empty
-            // again.
+            // The run has begun, so the keeper source is not needed any more. Without this source, the mode counts as
+            // empty again.
             items?.withdrawKeeper()
             return
         }
@@ -113,8 +117,8 @@ extension Guest {
 
     // MARK: Core Foundation's runs
 
-    /// Called before a run of Core Foundation that is not ours, perhaps in a mode that our loop does not serve yet.
-    /// Returns true if `left` must be called after the run.
+    /// Called before a run of Core Foundation that the program or Foundation makes, perhaps in a mode that our loop
+    /// does not serve yet. Returns true if `left` must be called after the run.
     func entered(_ name: UnsafeRawPointer?, for seconds: Double) -> Bool {
         guard isActive else { return false }
         items?.withdrawTurn()
@@ -123,7 +127,8 @@ extension Guest {
         return true
     }
 
-    /// Called after such a run, even if the loop is not served any more.
+    /// Called after a run for which ``entered(_:for:)`` returned true, even if Core Foundation's loop is not served any
+    /// more.
     func left() {
         guard activities.last?.run != nil else { return }
         activities.removeLast()
@@ -166,13 +171,15 @@ extension Guest {
         items?.prepare(forRuns: activities.count { $0.isInsideRun }, in: watchedModes)
     }
 
-    /// Runs our loop in place of a sleep. Returns true if our loop or GLib has handled something, or if the program has
-    /// stopped the run. Otherwise Core Foundation continues by its own rules.
+    /// Runs our loop in place of a sleep of Core Foundation. Returns true if our loop or GLib has handled an item or
+    /// event, or if the program has stopped the run. Returns false if the run of Core Foundation must continue as after
+    /// an ordinary sleep.
     private func waitForTurn(_ wait: GuestWait, until limit: GRunLoop.Instant) -> Bool {
         while isServed, !wait.mode.isReadable {
             let (handled, own) = (loop.handledCount, ownHandled)
-            // Core Foundation wakes itself at its limit. A nested run may have consumed that wake-up, so our run ends
-            // 200 us after the limit. In virtual time a run with a limit would move the clock.
+            // Core Foundation wakes itself at the limit of its run. A nested run may have consumed this wake-up, so our
+            // run ends 200 us after the limit. In virtual time, our run has no limit, because a run with a limit would
+            // move the clock.
             let rest = GRunLoop.Instant.now.duration(to: limit) + .microseconds(200)
             let span = loop.isInVirtualTime ? nil : rest
             let result = loop.run(mode: wait.mode.mode, for: span, returningAfterSourceHandled: true)
@@ -184,8 +191,8 @@ extension Guest {
         return false
     }
 
-    /// Called by the last observer of beforeSources and exit. In a run that never sleeps, this runs our loop once a
-    /// time slice.
+    /// Called by the last observer of beforeSources and exit. In a run of Core Foundation that never sleeps, this
+    /// function runs our loop once in each time slice.
     func lookAround(_ activity: Int) {
         guard isActive else { return }
         if activity == CGRUN_GUEST_EXIT {
@@ -195,7 +202,8 @@ extension Guest {
             oweAfterRun()
             return remind()
         }
-        // The rest of this pass does all work that has arrived. But new observers need the next pass.
+        // If this is a pass of ours, the rest of the pass does all work that has arrived. But new observers need the
+        // next pass.
         if let mode = activities.last?.pass, !mode.hasOwedObservers { mode.settle() }
         guard isInCoreFoundationRun, let mode = currentMode(), mode.isWatched else { return }
         let now = ContinuousClock.now
@@ -216,14 +224,15 @@ extension Guest {
 
     // MARK: A turn of our loop in a run of Core Foundation's
 
-    /// After our loop has handled something, this makes Core Foundation handle the turn source. So its run sees a
+    /// Our loop has handled an item: makes Core Foundation handle the turn source, so that Core Foundation's run sees a
     /// handled source.
     private func takeTurn(in mode: GuestMode) {
         activities.last?.run?.turnMode = mode
         items?.placeTurn(in: mode)
     }
 
-    /// Places the turn source again. It was removed so that a nested run could not handle it.
+    /// If the innermost run still needs the turn source, places this source again. It was removed so that a nested run
+    /// could not handle it.
     private func placeTurnAgain() {
         if let mode = activities.last?.run?.turnMode { items?.placeTurn(in: mode) }
     }

@@ -9,13 +9,13 @@ import Synchronization
 enum Guests {
     /// The guests by the address of Core Foundation's loop.
     private static let table = Guarded<[UInt: Guest]>([:])
-    /// How many objects were loaded when functions were last replaced completely. A higher count shows that there are
-    /// new objects.
+    /// The number from `cgrun_slots_loaded()` when the functions were last replaced in all objects. If that number is
+    /// different now, objects were loaded since then.
     private static let loaded = Atomic<UInt64>(0)
-    /// The number of guests. While it is zero, calls of Core Foundation do not take the lock.
+    /// The number of guests. While this number is zero, a call of Core Foundation does not take the table's lock.
     private static let count = Atomic(0)
 
-    /// Nil if the loop is not served. Threads: any.
+    /// Returns the guest of a loop of Core Foundation; nil if that loop is not served. Threads: any.
     static func guest(of loop: UnsafeMutableRawPointer?) -> Guest? {
         guard let loop, count.load(ordering: .relaxed) > 0, !Fork.isChild else { return nil }
         let key = UInt(bitPattern: loop)
@@ -27,8 +27,8 @@ enum Guests {
         return table.withLock { $0.values.first { $0.loop.isCurrent } }
     }
 
-    /// Adds a guest. For the first guest, replaces Core Foundation's functions, so that calls are noticed. If that is
-    /// impossible, returns false and changes nothing.
+    /// Adds a guest. For the first guest, replaces Core Foundation's functions, so that their calls are noticed. If the
+    /// functions cannot be replaced, returns false and changes nothing.
     static func add(_ guest: Guest) -> Bool {
         table.withLock {
             if $0.isEmpty {
@@ -52,7 +52,8 @@ enum Guests {
                         GRunLoop.drainMainQueue(by: cgrun_guest_drain)
                     })
                 guard cgrun_notices_begin(&notices) else { return false }
-                // The next search covers all objects again, because another thread may have been resolving a slot.
+                // Make the next `lookForObjects()` search all objects again, because another thread may have been
+                // resolving a slot.
                 loaded.store(0, ordering: .relaxed)
             }
             $0[guest.key] = guest
@@ -61,8 +62,8 @@ enum Guests {
         }
     }
 
-    /// Replaces the functions in objects that were loaded meanwhile. Threads: any thread that does not hold the dynamic
-    /// linker's lock.
+    /// Replaces Core Foundation's functions in objects that were loaded since the last call. Threads: any thread that
+    /// does not hold the dynamic linker's lock.
     static func lookForObjects() {
         let now = cgrun_slots_loaded()
         guard loaded.load(ordering: .relaxed) != now else { return }

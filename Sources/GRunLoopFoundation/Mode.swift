@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between the modes of both run loops: a mode has the same name in both.
+// Conversions between the modes of Foundation's run loop and of ours. A mode has the same name in both loops.
 
 public import Foundation
 public import GRunLoop

@@ -16,17 +16,18 @@ extension GRunLoop {
     ///
     /// The following are served: timers, `RunLoop.perform`, sources of both versions, `NotificationQueue`, `Process`,
     /// `FileHandle`, `URLSession` and `OperationQueue` with `.main`, and sockets of Core Foundation. Modes have the
-    /// same names in both loops, and a mode that becomes common in one loop becomes common in the other. While nothing
-    /// happens, serving makes no system call and no wake-up.
+    /// same names in both loops, and a mode that becomes common in one loop becomes common in the other. While no
+    /// events occur, serving makes no system calls and does not wake the thread.
     ///
-    /// While it serves, this loop does not finish by itself, because it waits for Foundation's loop.
+    /// While this loop serves Foundation's loop, a run of this loop in a served mode does not return `finished`,
+    /// because this run waits for Foundation's loop.
     ///
     /// **Waiting in Foundation's loop.** Foundation's `run(mode:before:)` returns `false` immediately if its mode has
     /// no source and no timer of Foundation. This rule holds on every thread except the main thread, and items of this
-    /// loop do not count. So `while !done { RunLoop.current.run(mode: .default, before: .distantFuture) }` spins there,
-    /// and neither loop is served. Run this loop instead, which serves both: `while !done { loop.run(mode: .default,
-    /// for: .seconds(60)) }`. If your code must run Foundation's loop, first add a timer of Foundation to the mode,
-    /// such as one for `Date.distantFuture`.
+    /// loop do not count. So on other threads, `while !done { RunLoop.current.run(mode: .default, before:
+    /// .distantFuture) }` spins, and neither loop is served. Instead, run this loop, so that both loops are served:
+    /// `while !done { loop.run(mode: .default, for: .seconds(60)) }`. If your code must run Foundation's loop, first
+    /// add a timer of Foundation to the mode, such as one for `Date.distantFuture`.
     ///
     /// To check that serving works, this function runs a test block and a test timer in the default mode of
     /// Foundation's loop. Other pending work in that mode may be called too. To rule out serving as the cause of a
@@ -38,7 +39,7 @@ extension GRunLoop {
     ///
     /// - Parameter runLoop: `RunLoop.current`, which on the main thread is `RunLoop.main`.
     /// - Throws: ``SystemError/unsupported(_:)`` if this process cannot be served, ``SystemError/limitReached(errno:)``
-    ///   if no descriptor or memory is left, and ``SystemError/forked``. Then nothing has changed.
+    ///   if no descriptor or memory is left, and ``SystemError/forked``. After an error, nothing has changed.
     public func serve(_ runLoop: RunLoop) throws(SystemError) -> Serving {
         if Fork.isChild { throw .forked }
         if isDead { throw ServingRefusal.loopEnded.error }
@@ -52,8 +53,8 @@ extension GRunLoop {
         return Serving(try Guest.use(of: self))
     }
 
-    /// A token: Foundation's run loop is served until ``cancel()`` is called or the last reference to the token is
-    /// released.
+    /// A token of ``GRunLoop/serve(_:)``. Foundation's run loop is served until every token is cancelled by
+    /// ``cancel()`` or released.
     public final class Serving: Sendable {
         private let use: Guest.Use
 
@@ -62,12 +63,14 @@ extension GRunLoop {
         deinit { use.end() }
 
         /// Cancels this token. Cancelling the last token of the loop undoes all changes to Foundation's run loop and
-        /// functions. A second call does nothing.
+        /// functions. A second call for the same token does nothing.
         ///
-        /// Threads: any. On another thread than the loop's, the cancellation takes effect later, on the loop's thread.
+        /// Threads: any. If you call this function on another thread than the loop's, the cancellation takes effect
+        /// later, on the loop's thread.
         public func cancel() { use.end() }
 
-        /// Whether Foundation's run loop is served, by this token or another one. False once its thread has ended.
+        /// Whether Foundation's run loop is served, because of this token or another token. False after the loop's
+        /// thread has ended.
         ///
         /// Threads: any.
         public var isServing: Bool { use.isServing }
@@ -81,7 +84,7 @@ extension GRunLoop.SystemError: LocalizedError {
 
 /// Why Foundation's run loop cannot be served in this process, for ``GRunLoop/SystemError/unsupported(_:)``.
 enum ServingRefusal {
-    /// This Foundation's run loop does not wait in an epoll, so that its events cannot be watched.
+    /// The run loop of this version of Foundation does not wait in an epoll, so its events cannot be watched.
     case notAnEpoll
     /// Calls that give Foundation's run loop work cannot be noticed, perhaps because Foundation is linked statically.
     case notSeen

@@ -6,7 +6,7 @@ package import GRunLoop
 // MARK: The data and the handlers of message ports
 
 extension GRunLoop.MessageData {
-    /// Makes message data from bytes that an object keeps valid. The bytes are not copied.
+    /// Makes message data from bytes that stay valid while `keeper` lives. The bytes are not copied.
     package static func bytes(_ bytes: UnsafeRawBufferPointer, keptBy keeper: any AnyObject & Sendable) -> Self {
         Self(bytes, keptBy: keeper)
     }
@@ -27,7 +27,7 @@ extension GRunLoop.MessagePort {
         _ name: String?, portHandler handler: @escaping @Sendable (GRunLoop.MessagePort, Message) -> Void
     ) throws(GRunLoop.MessagePortError) {
         let place = Place()
-        // The port is not in a loop yet, so no loop can call the handler before this returns.
+        // The port is not in a loop yet, so no loop calls the handler before `place.port` is set.
         try self.init(name) { message in
             if let port = place.port { handler(port, message) }
         }
@@ -51,9 +51,9 @@ extension GRunLoop.MessagePort {
 
 extension GRunLoop.RemoteMessagePort {
     /// Starts a request as ``request(_:_:descriptors:sendTimeout:receiveTimeout:on:replyMode:)`` does. `completion` is
-    /// called once with the result, on the loop's thread, and not before this has returned. Returns a number for
-    /// ``cancelRequest(_:)``, which is not 0. If the loop ends before the request, `completion` is released without a
-    /// call.
+    /// called once with the result, on the loop's thread, and not before this function has returned. Returns a number
+    /// for ``cancelRequest(_:)``, which is not 0. If the loop ends before the request, `completion` is released without
+    /// a call.
     package func startRequest(
         _ id: Int32, _ data: GRunLoop.MessageData, descriptors: [Int32], sendTimeout: Duration,
         receiveTimeout: Duration, on loop: GRunLoop, replyMode: GRunLoop.Mode,
@@ -64,8 +64,8 @@ extension GRunLoop.RemoteMessagePort {
             id, data, descriptors, sendTimeout, receiveTimeout, to: self, on: loop, replyMode, completion: completion)
     }
 
-    /// Cancels a request of `startRequest`, which ends with ``GRunLoop/MessageRequestError/cancelled``. Returns whether
-    /// the request was under way. Any thread.
+    /// Cancels a request of `startRequest`. The request then ends with ``GRunLoop/MessageRequestError/cancelled``.
+    /// Returns whether the request was under way. Any thread.
     package func cancelRequest(_ number: UInt32) -> Bool {
         !Fork.refuses("RemoteMessagePort.cancelRequest") && underWay(number).map(cancel) == true
     }

@@ -25,7 +25,7 @@ final class ReceivedDescriptors: @unchecked Sendable {
 
     var count: Int { lock.withLock { descriptors.count } }
 
-    /// The first descriptor; -1 if there is none.
+    /// The first descriptor that was not taken; -1 if none is left.
     var first: Int32 { lock.withLock { descriptors.first ?? -1 } }
 
     func take() -> [Int32] {
@@ -39,7 +39,7 @@ final class ReceivedDescriptors: @unchecked Sendable {
     }
 }
 
-/// A received packet. ``open()`` maps its memory, so call it only when somebody waits for the packet.
+/// A received packet. ``open()`` maps the packet's memory, so it is not called for a reply that nobody waits for.
 struct IncomingPacket {
     enum Body {
         case bytes([UInt8])
@@ -50,7 +50,7 @@ struct IncomingPacket {
         case data(GRunLoop.MessageData)
         /// The memory is not sealed or has another size. No port sends such memory.
         case unsound
-        /// The memory cannot be mapped, for example because no mapping is left.
+        /// The memory cannot be mapped, for example because the process has too many mappings.
         case lost(errno: Int32)
     }
 

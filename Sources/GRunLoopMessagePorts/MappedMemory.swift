@@ -8,9 +8,9 @@ import Synchronization
 /// Maps memory that another process sent and can no longer change. The memory is unmapped when this object is released.
 ///
 /// Receiving takes constant time, because a page is mapped only when it is read. Before the first read, the reading
-/// thread checks that every page was written. Until then the descriptor of the memory stays open. Threads: any.
+/// thread checks that every page was written. Until that check the descriptor of the memory stays open. Threads: any.
 final class MappedMemory: @unchecked Sendable {
-    /// Memory up to this size is checked when it is received, so that it keeps no descriptor open.
+    /// Memory up to this size is checked when it is received, so that its descriptor is closed immediately.
     private static let smallSize = 1 << 20
 
     private let mapping: UnsafeRawBufferPointer

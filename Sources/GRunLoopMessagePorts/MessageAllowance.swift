@@ -5,7 +5,7 @@ import GRunLoop
 
 /// The resources that messages hold in the receiving process until they are released.
 struct MessageHolding: Equatable {
-    /// The number of mappings of senders' memory, and the bytes of addresses that these mappings use.
+    /// The number of mappings of senders' memory, and the bytes of address space that these mappings use.
     var memories = 0
     var bytes = 0
     var descriptors = 0
@@ -30,8 +30,8 @@ struct MessageHolding: Equatable {
 
 /// The resources that the messages of all peers of a port hold. Threads: any.
 final class MessageHoldings: @unchecked Sendable {
-    /// The limits for all peers of a port. By default, a process can have 65,530 mappings and 128 TiB of addresses, and
-    /// often 1,024 descriptors.
+    /// The limits for all peers of a port. By default, a process can have 65,530 mappings, 128 TiB of address space,
+    /// and often 1,024 descriptors.
     fileprivate static let most = MessageHolding(memories: 8192, bytes: 64 << 30, descriptors: 512)
 
     fileprivate let lock = Lock.take()
@@ -43,7 +43,7 @@ final class MessageHoldings: @unchecked Sendable {
         /// The peers that the port does not read from at present, each with the closure that resumes reading.
         var paused: [ObjectIdentifier: (allowance: MessageAllowance, goOn: @Sendable () -> Void)] = [:]
 
-        /// Removes the peers that the port may read from again, and returns them.
+        /// Removes those peers from `paused` that the port may read from again, and returns them.
         mutating func takeResumed() -> [(allowance: MessageAllowance, goOn: @Sendable () -> Void)] {
             let resumed = paused.filter { !$0.value.allowance.isUsedUpLocked(held) }
             for key in resumed.keys { paused[key] = nil }
@@ -73,8 +73,8 @@ final class MessageAllowance: @unchecked Sendable {
         }
     }
 
-    /// Removes released resources from the count. Call it without the lock of a connection, because it resumes paused
-    /// connections, which takes their locks.
+    /// Removes released resources from the count. Call this function without the lock of a connection, because it
+    /// resumes paused connections, and takes the locks of these connections.
     func remove(_ holding: MessageHolding) {
         guard !Fork.isChild else { return }
         let resumed = holdings.lock.withLock {
@@ -85,8 +85,8 @@ final class MessageAllowance: @unchecked Sendable {
         for peer in resumed { peer.goOn() }
     }
 
-    /// Whether the port must stop reading from the peer until messages are released. If so, `goOn` is called once when
-    /// reading may continue, on the thread that releases a message.
+    /// Whether the port must stop reading from the peer until messages are released. If so, `goOn` is later called
+    /// once, when reading may continue, on the thread that releases a message.
     func isUsedUp(goOn: @escaping @Sendable () -> Void) -> Bool {
         holdings.lock.withLock {
             guard isUsedUpLocked(holdings.state.held) else { return false }

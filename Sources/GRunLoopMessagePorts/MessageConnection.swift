@@ -4,10 +4,11 @@
 import GRunLoop
 import Glibc
 
-/// Sends replies to one peer, and gives access to the socket from which its messages are read.
+/// Sends replies to one peer, and gives access to the socket from which the port reads the peer's messages.
 ///
-/// A connection ends in three steps. After `endLocked()` it sends nothing more. After ``drop()`` it receives nothing
-/// more. ``close()`` closes its descriptor, even while somebody holds the object. Threads: any.
+/// A connection ends in three steps. After `endLocked()` the connection sends nothing more. After ``drop()`` it
+/// receives nothing more. ``close()`` closes the descriptor if the peer has taken all memory, even if a
+/// ``MessagePort/Reply`` still holds this object. Threads: any.
 final class MessageConnection: @unchecked Sendable {
     let number: UInt64
     /// The resources that the peer's messages hold in this process.
@@ -20,11 +21,11 @@ final class MessageConnection: @unchecked Sendable {
 
     /// Guarded by the lock.
     private struct State {
-        /// Nil once the connection is closed. A thread that uses the socket in a system call holds its own reference.
+        /// Nil after the connection was closed. A thread that uses the socket in a system call holds its own reference.
         var socket: MessageSocket?
         /// The replies that wait, in the order in which they are to be sent.
         var waiting: [OutgoingPacket] = []
-        /// The bytes of memory that was sent. The peer may have taken the memory since the last recount.
+        /// The bytes of memory that was sent and, as of the last recount, not taken.
         var sent = 0
         var isRoomWatched = false
         /// True while the port does not read from the peer: see ``pauseIfUsedUp()``.
@@ -57,7 +58,7 @@ final class MessageConnection: @unchecked Sendable {
         /// The connection is closed, or the port does not read from the peer for now.
         case none
         /// The port has ended the connection because the peer does not take its replies. The port does not handle the
-        /// requests that wait: the handler would make replies that nobody takes.
+        /// peer's requests that still wait, because the peer would not take the replies.
         case refused
     }
 
@@ -69,8 +70,8 @@ final class MessageConnection: @unchecked Sendable {
         }
     }
 
-    /// Stops reading from a peer whose messages hold too many resources of this process, until some messages are
-    /// released. Returns whether it has stopped.
+    /// Stops reading from a peer whose messages hold too many resources of this process, until messages are released.
+    /// Returns whether the port has stopped reading from this peer.
     func pauseIfUsedUp() -> Bool {
         lock.withLock {
             guard let socket = state.socket, allowance.isUsedUp(goOn: { [weak self] in self?.goOn() }) else {
@@ -97,8 +98,8 @@ final class MessageConnection: @unchecked Sendable {
         return lock.withLock { replyLocked(packet, isAdmitted: isAdmitted) }.0
     }
 
-    /// Makes the memory of a reply that can be sent now. It does so without the lock, because the time grows with the
-    /// size of the reply. Returns whether the reply was counted.
+    /// Copies the data of a reply to memory, if the reply can be sent now. Called without the lock, because the time
+    /// grows with the size of the data. Returns whether the memory was counted as untaken.
     ///
     /// - Parameter isNext: whether the reply is the next one to be sent. Called with the lock held.
     private func prepare(_ packet: OutgoingPacket, isNext: () -> Bool) -> Bool {
@@ -108,7 +109,7 @@ final class MessageConnection: @unchecked Sendable {
         }
         var admission = admit()
         if admission == .refused || admission == .refusedByAll {
-            // Since the last recount, peers may have received memory that other connections sent them.
+            // Since the last recount, peers may have taken memory that other connections have sent.
             untaken.recount(of: admission == .refused ? process : nil)
             admission = admit()
         }
@@ -151,15 +152,15 @@ final class MessageConnection: @unchecked Sendable {
     }
 
     /// Counts the memory of a reply, unless a limit of the peer's process or of all processes would be exceeded. Before
-    /// it refuses, it asks the kernel whether the peer has taken its memory.
+    /// this function refuses, it asks the kernel whether the peer has taken the memory that was sent.
     private func admitLocked(_ packet: OutgoingPacket) -> UntakenReplies.Admission {
         let admission = untaken.admit(packet.cost, to: process)
         if admission == .admitted || !recountLocked() { return admission }
         return untaken.admit(packet.cost, to: process)
     }
 
-    /// Resets the count if the kernel reports that the peer has taken all memory. Returns whether it has reset the
-    /// count.
+    /// Resets the count of untaken memory if the kernel reports that the peer has taken all of it. Returns whether the
+    /// count was reset.
     @discardableResult private func recountLocked() -> Bool {
         guard state.sent > 0, state.socket?.isAllTaken != false else { return false }
         untaken.remove(state.sent, of: process)
@@ -168,7 +169,8 @@ final class MessageConnection: @unchecked Sendable {
         return true
     }
 
-    /// Call it without the lock of any connection.
+    /// Resets the count of untaken memory if the peer has taken all of it. Call this function without the lock of any
+    /// connection.
     func recount() { lock.withLock { _ = recountLocked() } }
 
     /// Queues a reply. If the peer does not take its replies, ends the connection instead. Also returns the packets
@@ -176,7 +178,8 @@ final class MessageConnection: @unchecked Sendable {
     private func waitLocked(
         _ packet: OutgoingPacket, since sent: MessageSocket.Sent? = nil
     ) -> (MessageSocket.Sent, [OutgoingPacket]) {
-        // The program may close its descriptors as soon as its call returns, so the packet needs copies.
+        // The program may close its descriptors as soon as ``MessagePort/Reply/send(_:descriptors:)`` returns, so the
+        // packet needs copies.
         do throws(GRunLoop.MessageRequestError) { try packet.keep() } catch {
             if case .transportError(let errno) = error { return (.failed(errno: errno), []) }
         }
@@ -192,7 +195,7 @@ final class MessageConnection: @unchecked Sendable {
         return (.sent, [])
     }
 
-    /// Makes the watch report when to try the first waiting reply again: when there is room, or after a while.
+    /// Makes the watch report when to try the first waiting reply again: when there is room, or within 50 ms.
     private func watchLocked(_ sent: MessageSocket.Sent) {
         guard let socket = state.socket else { return }
         if case .full = sent {
@@ -236,7 +239,8 @@ final class MessageConnection: @unchecked Sendable {
         case .full, .short:
             watchLocked(result)
             return (false, [])
-        // The client learns that there is no reply, and the replies behind this one are sent.
+        // Instead of this reply, sends the client the information that there is no reply. Then the next replies can be
+        // sent.
         case .failed where packet.isReply: packet.decline()
         case .gone, .failed: return (false, endLocked())
         }
@@ -257,7 +261,7 @@ final class MessageConnection: @unchecked Sendable {
 
     /// Ends the connection: the port sends and reads nothing more, and the peer notices the end. Returns whether the
     /// descriptor is closed. The descriptor stays open while the peer has not taken all memory that was sent to it.
-    /// That memory counts until the peer takes it or closes its end.
+    /// This memory counts as untaken until the peer takes the memory or closes its end.
     func drop() -> Bool {
         _ = lock.withLock { () -> [OutgoingPacket] in
             guard let socket = state.socket, !state.isDropped else { return [] }

@@ -6,10 +6,10 @@ public import GRunLoop
 extension GRunLoop {
     /// Bytes that are sent to a ``MessagePort``, or that came from one.
     ///
-    /// Received data of more than 65,536 bytes is not copied. It refers to memory of the sender that nobody can change
-    /// any more, and keeps that memory alive. `count` takes constant time. The first access to the bytes checks that
-    /// the sender has written every page, which takes some 40 ms for 1 GiB. If not, all of the memory reads as zeros.
-    /// No sender of this library makes such memory.
+    /// Received data of more than 65,536 bytes is not copied. It refers to memory that the sender has made and that
+    /// nobody can change any more, and keeps that memory alive. `count` takes constant time. The first access to the
+    /// bytes checks that the sender has written every page, which takes some 40 ms for 1 GiB. If some page was never
+    /// written, all of the memory reads as zeros. This library never sends such memory.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFData`, GLib's is `GBytes`.
     public struct MessageData: Sendable, RandomAccessCollection, ExpressibleByArrayLiteral {
@@ -20,7 +20,7 @@ extension GRunLoop {
             case received(MappedMemory)
         }
 
-        /// Memory that may only be read, and only while its keeper lives.
+        /// Memory that must not be written, and that must be read only while its keeper lives.
         struct Memory: @unchecked Sendable {
             let bytes: UnsafeRawBufferPointer
         }
@@ -36,7 +36,7 @@ extension GRunLoop {
         /// Makes data from an array literal, such as `[1, 2, 3]`; `[]` is empty data. Threads: any.
         public init(arrayLiteral bytes: UInt8...) { storage = .array(bytes) }
 
-        /// Makes data from memory that `keeper` keeps valid, without a copy. Nobody may change that memory.
+        /// Makes data from memory that `keeper` keeps valid, without a copy. That memory must not be changed.
         init(_ bytes: UnsafeRawBufferPointer, keptBy keeper: any AnyObject & Sendable) {
             storage = .kept(keeper, Memory(bytes: bytes))
         }
@@ -74,8 +74,8 @@ extension GRunLoop {
 
         /// The byte at a position. A position outside of `indices` ends the process, with a message. Threads: any.
         public subscript(position: Int) -> UInt8 {
-            // Without this check, a release build ends the process without a message for an array, and does not check
-            // raw memory.
+            // Without this check, a release build would end the process without a message if the bytes are an array.
+            // For raw memory, it would not check the position at all.
             if position < 0 || position >= endIndex { refuse(position) }
             return switch storage {
             case .array(let bytes): bytes[position]
@@ -88,7 +88,8 @@ extension GRunLoop {
             Log.fatal("MessageData", "there is no byte at position \(position) of \(count)")
         }
 
-        /// Calls a closure with the bytes. Collections of the standard library use it to copy all bytes in one step.
+        /// Calls a closure with the bytes. Collections of the standard library use this method to copy all bytes in one
+        /// step.
         ///
         /// - Throws: what the closure throws.
         ///

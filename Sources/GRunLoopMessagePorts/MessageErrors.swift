@@ -7,7 +7,7 @@ import Glibc
 extension GRunLoop {
     /// The reason why a message port cannot be created, named or found. After such an error nothing has changed.
     ///
-    /// In Core Foundation, such a function returns NULL or false.
+    /// The corresponding Core Foundation functions return NULL or false.
     public enum MessagePortError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The name is empty, longer than 128 bytes of UTF-8, or has a NUL.
         case invalidName(String)
@@ -87,7 +87,7 @@ extension GRunLoop {
                 ? .limitReached(errno: errno) : .system(errno: errno, path: path)
         }
 
-        /// The error of a system call that involves no file.
+        /// Makes the error from the errno of a system call that involves no file.
         init(errno: Int32, of call: String) {
             if case .forbidden = KernelRefusal(errno) {
                 self = .forbidden(call: call, errno: errno)
@@ -105,7 +105,8 @@ extension GRunLoop {
         case sendTimeout
         /// No reply came before the receive timeout. A reply that comes later is dropped.
         case receiveTimeout
-        /// The port is invalid, or became so before the message was sent. The port has not handled the message.
+        /// The port is invalid, or became invalid before the message was sent. The receiver has not handled the
+        /// message.
         case isInvalid
         /// The message was not sent, for one of these reasons:
         ///
@@ -114,14 +115,14 @@ extension GRunLoop {
         /// - Memory or descriptors were short until the send timeout: in this process (`EMFILE`) or in the system
         ///   (`ENFILE`, `ENOMEM`, `ENOBUFS`, `ENOSPC`, `EDQUOT`).
         /// - Too many descriptors of the user were on their way in messages until the send timeout (`ETOOMANYREFS`).
-        /// - The loop cannot run in the reply mode (`EINVAL`), or has no descriptor to wait with in that mode
+        /// - The loop cannot run in the reply mode (`EINVAL`), or no descriptor is left for a wait in that mode
         ///   (`EMFILE`).
         /// - A sandbox forbids a system call, or the kernel does not have it (`EPERM`, `EACCES`, `ENOSYS`).
         case transportError(errno: Int32)
         /// The port became invalid after the message was sent, for example because its process ended.
         ///
-        /// The port may have handled the message. If a message must not be handled twice, put a number into it, by
-        /// which the port recognizes the message when you send it again.
+        /// The receiver may have handled the message. If a message must not be handled twice, put a number into it, by
+        /// which the receiver recognizes the message when you send it again.
         case becameInvalid
         /// The receiver released the message without a reply.
         case unanswered

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message and its reply, from the first try to send the message to the end. Also the queues of such exchanges.
+// Exchanges and their queues. An exchange is one message and its reply, from the first try to send the message until
+// the reply or an error.
 
 import GRunLoop
 
@@ -18,7 +19,9 @@ final class MessageExchange: @unchecked Sendable {
     /// Kept until the exchange is released. The packet may hold objects of the program, which must be released without
     /// a lock.
     let packet: OutgoingPacket
-    /// Called without a lock when the message was sent, and when the exchange is done.
+    /// Called without a lock when a queued message was sent, and when a reply or an error ends the exchange. Not called
+    /// for a step that is made by ``RemoteMessagePort/start(_:keeps:)`` or `giveUp(_:_:)`: their caller asks for the
+    /// stage.
     let progress: @Sendable () -> Void
 
     init(_ packet: OutgoingPacket, progress: @escaping @Sendable () -> Void) {
@@ -37,7 +40,8 @@ struct MessageExchanges {
     private var sending = ExchangeQueue()
     /// The exchanges that wait for a reply, in the order in which their messages were sent.
     private var waiting = ExchangeQueue()
-    /// The errno of the shortage that stopped the last try to send a message; nil if no shortage did.
+    /// The errno of the shortage because of which the last try to send a message failed; nil if it did not fail because
+    /// of a shortage.
     private var lastShortage: Int32?
 
     /// Whether messages wait to be sent.
@@ -46,7 +50,8 @@ struct MessageExchanges {
     /// The condition for which unsent messages wait.
     enum Wait: Equatable {
         case nothing
-        /// The other end must take packets. The socket reports when it does.
+        /// The other end must take packets. The socket reports that, so no timer is needed. The value is also `room`
+        /// while the socket is not connected yet.
         case room
         /// A resource is short. No event reports the end of the shortage.
         case shortage(errno: Int32)
@@ -64,7 +69,8 @@ struct MessageExchanges {
         return result == .isGone
     }
 
-    /// Sends the waiting messages until one of them must wait. The caller calls `progress` of each exchange in `moved`.
+    /// Sends the queued messages in their order, until one of them cannot be sent now. The caller calls `progress` of
+    /// each exchange in `moved`.
     mutating func send(by socket: MessageSocket) -> (moved: [MessageExchange], isGone: Bool) {
         var moved: [MessageExchange] = []
         while let next = sending.first {
@@ -94,8 +100,8 @@ struct MessageExchanges {
         return .moved
     }
 
-    /// Ends the exchange that a reply belongs to, and returns the exchange. Nil if the reply is late: nobody waits for
-    /// it.
+    /// Ends the exchange that a reply belongs to, and returns the exchange. Nil if the reply is late, so that nobody
+    /// waits for the reply any more.
     mutating func reply(_ conversation: UInt32, _ outcome: MessageExchange.Outcome) -> MessageExchange? {
         guard let exchange = waiting.remove(conversation) else { return nil }
         exchange.stage = .done(outcome)
@@ -106,8 +112,8 @@ struct MessageExchanges {
         sending[conversation] ?? waiting[conversation]
     }
 
-    /// Cancels an exchange with an error, unless it is done. If a message was not sent in time because of a shortage,
-    /// the error is that of the shortage.
+    /// Cancels an exchange with an error, unless the exchange is done. If the message was not sent before its timeout
+    /// because of a shortage, the error is the errno of the shortage.
     mutating func give(up exchange: MessageExchange, _ error: GRunLoop.MessageRequestError) {
         var error = error
         switch exchange.stage {
@@ -122,8 +128,9 @@ struct MessageExchanges {
         exchange.stage = .done(.failure(error))
     }
 
-    /// Ends all exchanges because the port has become invalid, and returns them. The caller calls `progress` of each. A
-    /// message that was not sent gets another error than a message that the port may have handled.
+    /// Ends all exchanges because the port has become invalid, and returns them. The caller calls `progress` of each.
+    /// The error is `isInvalid` for a message that was not sent, and `becameInvalid` for a message that the port may
+    /// have handled.
     mutating func endAll() -> [MessageExchange] {
         let (unsent, sent) = (sending.all, waiting.all)
         for exchange in unsent { exchange.stage = .done(.failure(.isInvalid)) }
@@ -136,8 +143,8 @@ struct MessageExchanges {
 /// A queue of exchanges, in which each exchange is also found by the number of its conversation.
 private struct ExchangeQueue {
     private var exchanges: [UInt32: MessageExchange] = [:]
-    /// The conversations in their order, from index `next` on. Removed conversations stay in the array until they
-    /// outnumber the others.
+    /// The conversations in the order of their exchanges, from index `next` on. A removed conversation stays in the
+    /// array until a removal finds that more than about half of the array is removed.
     private var order: [UInt32] = []
     private var next = 0
 

@@ -9,7 +9,7 @@ enum MessageCall: String, CaseIterable {
     case socket, connect, accept, send, receive, memory, map, watch, duplicate, name, credentials, queue
 }
 
-/// The class of an error, which decides the reaction.
+/// The class of a system call's error. The class decides how message ports react to the error.
 enum MessageFault: String, CaseIterable {
     /// The error is temporary, and an event reports its end: wait for the event.
     case room
@@ -19,7 +19,7 @@ enum MessageFault: String, CaseIterable {
     case permanent
     /// The other end has gone, or breaks the rules: end the connection.
     case gone
-    /// The library has a bug. The error is treated as ``permanent``, so that it is reported.
+    /// The error shows a bug in the library. The error is treated as ``permanent``, so that the caller gets the error.
     case defect
 
     static func of(_ error: Int32, in call: MessageCall) -> MessageFault {
@@ -39,13 +39,14 @@ enum MessageFault: String, CaseIterable {
     private static func ofCall(_ error: Int32, _ call: MessageCall) -> MessageFault {
         switch (call, error) {
         case (.send, EAGAIN), (.receive, EAGAIN), (.accept, EAGAIN): .room
-        // The kernel counts the descriptors in messages that were not received, for each user and not for each process.
+        // The kernel limits the descriptors of a user that are in messages and not received yet. The user's other
+        // processes count, too.
         case (.send, ETOOMANYREFS): .shortage
         case (.send, EPIPE), (.send, ECONNRESET), (.send, ENOTCONN), (.send, ECONNREFUSED): .gone
         case (.send, EISCONN), (.send, EOPNOTSUPP), (.send, EDESTADDRREQ): .defect
         case (.receive, EBADF), (.receive, EINVAL): .defect
         case (.receive, _): .gone
-        // The queue of the listener is full, and no event reports when it has room.
+        // The queue of the listener is full, and no event reports when this queue has room.
         case (.connect, EAGAIN): .shortage
         case (.connect, ENOENT), (.connect, ECONNREFUSED), (.connect, ENOTSOCK), (.connect, EPROTOTYPE): .gone
         case (.connect, EBADF), (.connect, EINVAL), (.connect, EAFNOSUPPORT), (.connect, EALREADY): .defect

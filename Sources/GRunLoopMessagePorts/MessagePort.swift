@@ -16,29 +16,30 @@ extension GRunLoop {
     /// ```
     ///
     /// Clients send messages by a ``RemoteMessagePort``. Messages wait in the kernel until the loop runs in a mode of
-    /// the port. In a pass the port calls its handler with one message, or handles only new and ended connections.
-    /// Messages of one sender arrive in the order in which they were sent. To reply later, keep ``Message/reply``.
+    /// the port. A pass that serves the port calls the handler with one message, or handles only new and ended
+    /// connections. Messages of one sender arrive in the order in which they were sent. To reply later, keep
+    /// ``Message/reply``.
     ///
     /// In the modes of a loop, a ``DescriptorSource`` represents the port, and a ``Trace`` shows this source. The modes
-    /// keep the port alive. A port without a name is not added, because no process could find it. The attempt is
-    /// logged.
+    /// keep the port alive. If you add a port without a name, the loop does not add it, because no process could find
+    /// the port. This mistake is logged.
     ///
     /// A name belongs to one port of a user at a time. The name is free again when the port is invalidated or released,
     /// and when the process ends in any way. The names are in `$XDG_RUNTIME_DIR`. `SECURITY.md` says which processes
     /// can connect. A forked child has neither the name nor the connections.
     ///
     /// A child of `posix_spawn()` or `vfork()` shares the name's lock and the connections until it calls `exec()`. If
-    /// the port's process is killed before that, the name stays taken until then. ``invalidate()`` frees the name in
-    /// any case.
+    /// the port's process is killed before that call, the name stays taken until the child calls `exec()` or ends.
+    /// ``invalidate()`` frees the name in any case.
     ///
     /// A port is in one loop at a time, and in any number of the loop's modes. It serves up to 4,096 senders at a time,
     /// and closes the connections of further senders. If the handler runs the loop in a mode of the port, the port
     /// calls the handler recursively, up to ``maximumHandlerDepth``.
     ///
-    /// A handler may keep messages. The port stops reading from a sender while the sender's messages hold 1,024 pieces
-    /// of memory (data of more than 65,536 bytes), 4 GiB of memory or 64 descriptors. If the messages of all senders
-    /// hold 8,192 pieces of memory, 64 GiB or 512 descriptors, the port stops reading from every sender whose messages
-    /// hold some.
+    /// A handler may keep messages. While a sender's messages hold 1,024 pieces of memory (data of more than 65,536
+    /// bytes), 4 GiB of memory or 64 descriptors, the port does not read from this sender. There is also a limit for
+    /// all senders together: 8,192 pieces of memory, 64 GiB or 512 descriptors. At this limit the port stops reading
+    /// from every sender whose messages hold memory or descriptors.
     ///
     /// Threads: any. The corresponding Core Foundation type is a local `CFMessagePort`.
     public final class MessagePort: Item, @unchecked Sendable {
@@ -57,8 +58,8 @@ extension GRunLoop {
             var isValid = true
             var claim: PortClaim?
             var connections: [UInt64: MessageConnection] = [:]
-            /// The number of the last connection. Connections have numbers from 1, because the listener is
-            /// ``listening``.
+            /// The number of the newest connection. Connections have numbers from 1, because 0 (``listening``) is the
+            /// number of the listener.
             var lastNumber = MessagePort.listening
             var handler: (@Sendable (Message) -> Void)?
             var invalidationHandlers: [@Sendable () -> Void] = []
@@ -68,8 +69,8 @@ extension GRunLoop {
 
         private static let listening: UInt64 = 0
         private static let mostConnections = 4096
-        /// The most peers to accept after one event of the listener. Also the most events without a message to handle
-        /// in one pass; the next pass handles the others.
+        /// The largest number of peers to accept after one event of the listener. Also the largest number of events
+        /// without a message to handle in one pass. The next pass handles the other peers and events.
         private static let maximumEventsPerCall = 64
 
         /// Creates a port that receives messages under a name.
@@ -80,7 +81,7 @@ extension GRunLoop {
         ///   - name: 1 to 128 bytes of UTF-8 without a NUL. Nil makes a port without a name: see ``setName(_:)``.
         ///   - handler: called on the loop's thread with each message. It is released when the port is invalidated.
         /// - Throws: ``MessagePortError``; ``MessagePortError/taken(_:)`` if a port of this or another process has the
-        ///   name. In that case Core Foundation returns the existing port if it is in this process.
+        ///   name. In that case Core Foundation returns the existing port if this port is in the same process.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
         public convenience init(
@@ -108,12 +109,13 @@ extension GRunLoop {
 
         init(_ name: String?, confined: Confined?) throws(MessagePortError) {
             if Fork.isChild { throw .forked }
-            // Usually the first loop starts to watch for fork(), but the process may have no loop yet.
+            // Usually the process's first loop starts to watch for fork(), but the process may have no loop yet.
             cgrun_watch_fork()
             let name = try name.map { text throws(MessagePortError) in try PortName(text) }
             watch = try MessageWatch()
             self.confined = confined
-            // Set last: if init throws before, deinit does not run, and cannot return the lock.
+            // The lock is taken last. If init throws before every property is set, deinit does not run, and cannot
+            // return the lock.
             lock = Lock.take()
             if let name { try take(name) }
         }
@@ -173,7 +175,8 @@ extension GRunLoop {
                 return .success(state.claim)
             }
             guard let former = try taken.get() else { return }
-            // Accept the peers that connected by the former name, because release() disconnects the others.
+            // Accept the peers that connected by the former name, because release() disconnects peers that were not
+            // accepted.
             former.hide()
             while accept(from: former) == nil {}
             watch.remove(former.listener)
@@ -194,8 +197,8 @@ extension GRunLoop {
         /// - It releases the name, and ends all connections. Requests that wait for a reply get
         ///   ``MessageRequestError/becameInvalid``.
         /// - It calls the closures of ``onInvalidation(_:)``.
-        /// - It releases the handler.
-        /// - It leaves every mode. A handler that belongs to an actor is released after that.
+        /// - It releases the handler, unless the handler belongs to an actor.
+        /// - It leaves every mode. Then it releases a handler that belongs to an actor.
         ///
         /// A handler that is running continues.
         ///
@@ -207,8 +210,8 @@ extension GRunLoop {
             _ = standIn.end(lettingGoOf: confined)
         }
 
-        /// Calls a closure once when the port becomes invalid, on the thread that invalidates the port or releases it
-        /// last.
+        /// Calls a closure once when the port becomes invalid, on the thread that invalidates the port or releases the
+        /// last reference to the port.
         ///
         /// At that time the name is free, and the handler is not released yet. Several closures are called in the order
         /// in which they were given. If the port is already invalid, the closure is called immediately.
@@ -234,8 +237,8 @@ extension GRunLoop {
                 return ended
             }
             guard let ended else { return false }
-            // A socket that was shut down is always ready. If it stayed in the epoll, a loop that an invalidation
-            // handler runs would not sleep.
+            // A socket that was shut down is always ready. If such a socket stayed in the epoll, and an invalidation
+            // handler ran the loop, the loop would not sleep.
             watch.end()
             if let listener = ended.claim?.listener { watch.remove(listener) }
             ended.claim?.release()
@@ -252,7 +255,8 @@ extension GRunLoop {
             if let handler = lock.withLock({ state.handler }) { handleNext(handler) }
         }
 
-        /// Handles the next events of the port that a source represents. Called when the port's descriptor is readable.
+        /// Handles the next events of the port that `source` represents. Called when the descriptor of `source` is
+        /// readable.
         static func handleNext(of source: DescriptorSource, _ handler: (Message) -> Void) {
             let port = unsafeDowncast(source, to: OwnDescriptorSource.self).owner
             unsafeDowncast(port, to: MessagePort.self).handleNext(handler)
@@ -273,7 +277,7 @@ extension GRunLoop {
 
         private func connection(_ number: UInt64) -> MessageConnection? { lock.withLock { state.connections[number] } }
 
-        /// Sends the waiting replies of a connection. For the number of the listener, resumes accepting.
+        /// Sends the waiting replies of a connection. If `number` is the listener's, resumes accepting instead.
         private func sendWaiting(_ number: UInt64) {
             if number == Self.listening {
                 if let claim = lock.withLock({ state.claim }) { watch.goOn(claim.listener, Self.listening) }
@@ -282,7 +286,8 @@ extension GRunLoop {
             }
         }
 
-        /// Returns whether a message was handled.
+        /// Receives one packet of a connection. Returns whether the packet was a message, for which the handler was
+        /// called.
         private func receive(by connection: MessageConnection, _ handler: (Message) -> Void) -> Bool {
             let socket: MessageSocket
             switch connection.input {
@@ -311,7 +316,8 @@ extension GRunLoop {
             return false
         }
 
-        /// Problems that senders can cause repeatedly. A port logs each of them once, so that no sender fills the log.
+        /// Problems that senders can cause repeatedly. A port logs each problem only once, so that no sender fills the
+        /// log.
         private enum Report { case loss, pause, crowd }
 
         private func isFirst(_ report: Report) -> Bool { lock.withLock { state.logged.insert(report).inserted } }
@@ -352,7 +358,7 @@ extension GRunLoop {
             }
         }
 
-        /// Accepts the next peer. Returns nil if another peer may wait, and otherwise the reason to stop.
+        /// Accepts the next peer. Returns nil if another peer may wait, and otherwise the reason to stop accepting.
         private func accept(from claim: PortClaim) -> MessageFault? {
             if let socket = claim.accept() {
                 admit(socket)
@@ -389,12 +395,13 @@ extension GRunLoop {
         /// The number of connections that the port has accepted and not closed.
         var connectionCount: Int { lock.withLock { state.connections.count } }
 
-        /// The bytes of replies that wait, or that peers have not taken, as of the last recount.
+        /// The bytes of the replies that wait, and of the memory that peers had not taken at the last recount.
         var untakenBytes: Int { untaken.total }
 
         // MARK: Its modes
 
-        /// Carries out a call of a loop: see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
+        /// Adds the port to a loop's mode, removes it from the mode, or asks whether it is there. The loop calls this:
+        /// see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
         ///
         /// - Throws: ``GRunLoop/SystemError`` if the port cannot be watched.
         ///
@@ -421,7 +428,7 @@ extension GRunLoop {
         }
 
         private func makeSource() -> OwnDescriptorSource {
-            // The source keeps the port alive while it calls the handler.
+            // The source keeps the port alive while the source calls the handler.
             let port = Unmanaged.passUnretained(self)
             let handler: @Sendable (DescriptorSource, DescriptorSource.Conditions) -> Void =
                 if let confined { confined.descriptorHandler } else {
@@ -433,7 +440,8 @@ extension GRunLoop {
             return source
         }
 
-        /// The source that represents the port; nil if there is none, and in a forked child.
+        /// The source that represents the port. Nil if the port was never in a mode, or has left its modes and its
+        /// handler is not running. Nil in a forked child.
         var source: OwnDescriptorSource? { standIn.source }
 
         /// A label for people who read the port's ``description``, a ``Trace`` or a stall monitor's report. Nil, the

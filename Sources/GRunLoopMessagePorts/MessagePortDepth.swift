@@ -12,10 +12,11 @@ final class HandlerDepth: @unchecked Sendable {
     private struct State {
         var most = 16
         var count = 0
-        /// The number of the loop that runs the calls; 0 if no loop does. Two loops never have the same number.
+        /// The number of the loop on whose thread the calls run; 0 if the thread has no loop. Two loops never have the
+        /// same number.
         var loop: UInt64 = 0
-        /// Incremented when ``forget(unlessOn:)`` resets the count, so that calls which return later do not decrement
-        /// it.
+        /// Incremented when ``forget(unlessOn:)`` resets the count, so that calls from before the reset do not
+        /// decrement the new count when they return.
         var round = 0
     }
 
@@ -26,7 +27,7 @@ final class HandlerDepth: @unchecked Sendable {
         set { lock.withLock { state.most = max(1, newValue) } }
     }
 
-    /// Whether the count is at the maximum: the handler must not be called again before a call returns.
+    /// Whether the count is at the maximum, so that the handler must not be called before a call returns.
     var isReached: Bool { lock.withLock { state.count >= state.most } }
 
     /// Counts a call that begins. Returns the round for ``leave(_:)``, and whether the maximum is now reached.
@@ -48,8 +49,8 @@ final class HandlerDepth: @unchecked Sendable {
         }
     }
 
-    /// Resets the count, unless the calls are on `loop` and its thread has not ended. Returns whether it has reset the
-    /// count.
+    /// Resets the count, unless the counted calls run on `loop` and the thread of `loop` has not ended. Returns whether
+    /// it has reset the count.
     func forget(unlessOn loop: GRunLoop) -> Bool {
         lock.withLock {
             guard state.count > 0, loop.isDead || state.loop != loop.number else { return false }
@@ -61,17 +62,17 @@ final class HandlerDepth: @unchecked Sendable {
 }
 
 extension GRunLoop.MessagePort {
-    /// The maximum recursion depth of the handler. The default is 16. A value less than 1 counts as 1. 0 in a forked
-    /// child.
+    /// The maximum recursion depth of the handler. The default is 16. A value less than 1 counts as 1. In a forked
+    /// child the value is 0.
     ///
     /// If the handler runs the loop in one of the port's modes, the port calls the handler recursively for the next
     /// message. ``GRunLoop/RemoteMessagePort/request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)`` also runs
     /// the loop. Without a limit, a fast sender could exhaust the thread's stack. At the maximum depth the port handles
-    /// nothing until a call returns. Its messages wait, and the loop sleeps.
+    /// nothing until a call returns. Meanwhile the messages wait, and do not keep the loop from sleeping.
     ///
-    /// With a maximum of 1 the handler is never called recursively. A handler that then waits for a message to its own
-    /// port waits until its timeout. A new maximum takes effect immediately. If a port that is in no mode is added to
-    /// another loop, its depth starts again from 0.
+    /// With a maximum of 1 the handler is never called recursively. If the handler then waits for a message to its own
+    /// port, the wait ends only at its timeout. A new maximum takes effect immediately. If a port that is in no mode is
+    /// added to another loop, the port's depth starts again from 0.
     ///
     /// Threads: any. There is no corresponding Core Foundation function: `CFMessagePort` has no limit.
     public var maximumHandlerDepth: Int {
@@ -83,8 +84,8 @@ extension GRunLoop.MessagePort {
         }
     }
 
-    /// Calls the handler. At the maximum depth the port waits for no condition, so that no loop calls the handler
-    /// again.
+    /// Calls the handler. At the maximum depth the port's source waits for no condition, so that no loop calls the
+    /// handler again.
     func call(_ handler: (Message) -> Void, _ message: Message) {
         let (round, isLast) = depth.enter(on: ThreadLoops.peek)
         if isLast { watchUnlessTooDeep() }
@@ -92,15 +93,16 @@ extension GRunLoop.MessagePort {
         if depth.leave(round) { watchUnlessTooDeep() }
     }
 
-    /// Resets the depth if the port is in no mode, unless its calls are on `loop`. Called before the port is added to
-    /// `loop`.
+    /// Resets the depth if the port is in no mode, unless calls of the handler on `loop` have not returned yet. Called
+    /// before the port is added to `loop`.
     func forgetFormerHandlers(unlessOn loop: GRunLoop) {
         if source?.isNowhere ?? true, depth.forget(unlessOn: loop) { watchUnlessTooDeep() }
     }
 
     /// Makes the source wait for a message, or for nothing while the depth is at its maximum.
     func watchUnlessTooDeep() {
-        // Another thread may change the limit meanwhile, so this repeats until depth and conditions agree.
+        // Another thread may change the limit or the depth meanwhile, so this repeats until the source's conditions are
+        // right.
         while true {
             let isReached = depth.isReached
             source?.change(to: isReached ? [] : .readable)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ports whose handlers belong to an actor: see Isolated.swift.
+// Message ports whose handlers belong to an actor. Isolated.swift describes such handlers.
 
 public import GRunLoop
 

@@ -27,17 +27,18 @@ extension GRunLoop.MessagePort {
         /// The number of descriptors that came with the message and were not taken yet. Threads: any.
         public var descriptorCount: Int { descriptors?.count ?? 0 }
 
-        /// Takes the descriptors that came with the message, in the order in which they were sent. They are
+        /// Takes the descriptors that came with the message, in the order in which they were sent. The descriptors are
         /// close-on-exec.
         ///
-        /// The caller owns the descriptors and closes them. A second call returns none. Descriptors that nobody takes
-        /// are closed when the message is released.
+        /// The caller owns the descriptors and closes them. A second call returns an empty array. Descriptors that
+        /// nobody takes are closed when the message is released.
         ///
         /// Threads: any. There is no corresponding Core Foundation function; GLib's is `g_unix_fd_message_steal_fds`.
         public func takeDescriptors() -> [Int32] { descriptors?.take() ?? [] }
     }
 
-    /// Replies to a message whose sender wants a reply. Reply once: immediately or later, from any thread.
+    /// Sends the reply to a message whose sender wants a reply. Send only one reply, immediately or later, from any
+    /// thread.
     ///
     /// If this object is released without a reply, the sender gets ``GRunLoop/MessageRequestError/unanswered``.
     ///
@@ -71,12 +72,13 @@ extension GRunLoop.MessagePort {
         ///   - descriptors: up to 16. The receiver gets copies, and the caller keeps its descriptors.
         ///
         /// A reply waits in the port's queue while the client's queue is full, and while memory or descriptors are
-        /// short. Replies of more than 65,536 bytes also wait while 16 MiB of such replies are sent and not received by
-        /// the client's process. At 256 MiB for all processes together, a process can have only one such reply.
+        /// short. A reply of more than 65,536 bytes also waits while the client's process would otherwise have more
+        /// than 16 MiB of such replies to receive. At 256 MiB for all processes together, each process can have only
+        /// one such reply to receive.
         ///
         /// The port closes the client's connection if more than 1,024 replies, 64 MiB or 64 descriptors would wait for
-        /// the client's process. It also closes the connection if a second reply would wait at the limit of 256 MiB. A
-        /// reply counts as 16 MiB at most.
+        /// the client's process. At the limit of 256 MiB, the port also closes the connection if a second reply would
+        /// wait for this process. A reply counts as 16 MiB at most.
         ///
         /// - Returns: whether the reply was sent or queued. False if the client has gone or does not receive its
         ///   replies, if the port is invalid, or if an earlier reply was sent or queued.
@@ -105,6 +107,6 @@ extension GRunLoop.MessagePort {
 }
 
 extension GRunLoop.MessagePort.Reply: AsyncWaiter {
-    /// Called if the handler ends its thread before it returns the reply.
+    /// Called if the handler ends its thread before the handler returns a reply.
     package func loopHasEnded() { decline() }
 }

@@ -5,15 +5,15 @@ import GRunLoop
 
 /// Sends a request, and calls a closure with its outcome on a loop's thread.
 ///
-/// A source in the loop's mode keeps this object, and is performed each time the request makes progress. If the loop
-/// ends before the request, this object is released, and the closure is not called.
+/// A source in the loop's mode keeps this object alive. The loop performs the source each time the request makes
+/// progress. If the loop ends before the request, this object is released, and the closure is not called.
 final class MessageRequest: @unchecked Sendable {
     private let port: GRunLoop.RemoteMessagePort
     private let reader: ReplyReceiver
     private let mode: GRunLoop.Mode
     private weak var source: GRunLoop.Source?
     private var exchange: MessageExchange?
-    // The properties from here on are used on the loop's thread only.
+    // After `start` has returned, the properties below are used on the loop's thread only.
     private var limits: MessageLimits
     private var limit = GRunLoop.PerformName.none
     private var limitEnd: Nanoseconds?
@@ -38,11 +38,11 @@ final class MessageRequest: @unchecked Sendable {
             loop.wakeUpEveryRun()
         }
         try port.begin(exchange, by: reader, in: mode, keeps: true)
-        // From here on, deinit must cancel the exchange and end the wait.
+        // Since this assignment, deinit cancels the exchange and ends the wait, if the request is not done by then.
         request.exchange = exchange
         loop.add(source, forMode: mode)
-        // The source must be performed once, because it schedules the time limits, and because the exchange may already
-        // be done.
+        // Makes the loop perform the source in its next pass, because that schedules the time limits, and because the
+        // exchange may already be done.
         exchange.progress()
         return exchange.conversation
     }

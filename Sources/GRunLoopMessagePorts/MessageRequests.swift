@@ -8,7 +8,7 @@ import Glibc
 extension GRunLoop.RemoteMessagePort {
     /// Sends a message, and runs the calling thread's loop in a mode until the reply arrives.
     ///
-    /// The loop runs again after each handled source. So the other items in the mode continue to work. This includes a
+    /// The loop runs again after each handled source. So the other items in the mode continue to work, for example a
     /// ``GRunLoop/MessagePort`` of this thread in that mode.
     ///
     /// - Parameters:
@@ -19,14 +19,15 @@ extension GRunLoop.RemoteMessagePort {
     ///     it is less than a millisecond, sending is tried once. If it is ten days or more, there is no limit.
     ///   - receiveTimeout: how long to wait for the reply after the message was sent. If it is zero or negative, the
     ///     loop makes one pass. If it is 16 years or more, there is no limit.
-    ///   - replyMode: the mode to run in. ``GRunLoop/Mode/common`` cannot be run: it is logged, and nothing is sent.
+    ///   - replyMode: the mode to run in. No loop can run in ``GRunLoop/Mode/common``. If you pass that mode, the call
+    ///     logs the mistake, sends nothing, and throws.
     ///
-    /// If nothing else may run while the thread waits, pass a mode of your own. Do so in the handler of a
-    /// ``GRunLoop/MessagePort``: in a mode of that port, the port would call the handler recursively. See
-    /// ``GRunLoop/MessagePort/maximumHandlerDepth``.
+    /// If no other item must run while the thread waits, pass a mode of your own. In the handler of a
+    /// ``GRunLoop/MessagePort``, do not pass a mode of that port, because the port would call the handler recursively.
+    /// See ``GRunLoop/MessagePort/maximumHandlerDepth``.
     ///
     /// ``invalidate()`` and ``cancelWait()`` end the wait. ``GRunLoop/stop()`` and ``GRunLoop/Thread/stop()`` do not
-    /// end it, as in Core Foundation. So choose timeouts that your program can wait for when it ends.
+    /// end it, as in Core Foundation. So choose timeouts for which your program can wait before it ends.
     ///
     /// - Returns: the reply, which may be without data.
     /// - Throws: ``GRunLoop/MessageRequestError``.
@@ -53,7 +54,7 @@ extension GRunLoop.RemoteMessagePort {
     ///   - sendTimeout: how long to wait for room in the port's queue, or for memory and descriptors that are short.
     ///     The queue has room for some 200 messages of 100 bytes or 3 of 64 KiB. If the timeout is less than a
     ///     millisecond, sending is tried once. If it is ten days or more, there is no limit.
-    ///   - mode: the mode to run in. If it is nil, the loop is not run, and the thread is blocked.
+    ///   - mode: the mode to run in. If it is nil, the loop does not run, and the call blocks the thread.
     /// - Throws: ``GRunLoop/MessageRequestError``. Without an error the message is in the queue of the port.
     ///
     /// Threads: any, but not in a task: there, await ``send(_:_:descriptors:sendTimeout:on:mode:)``. The corresponding
@@ -74,7 +75,7 @@ extension GRunLoop.RemoteMessagePort {
     /// Cancels the innermost wait of the calling thread: the call of
     /// ``request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)``, or of
     /// ``send(_:_:descriptors:sendTimeout:mode:)`` with a mode, throws ``GRunLoop/MessageRequestError/cancelled``. A
-    /// later reply is dropped. Call it in a closure that the loop calls during the wait.
+    /// later reply is dropped. Call this function in a closure that the loop calls during the wait.
     ///
     /// - Returns: true if a wait was cancelled; false if the thread does not wait, or if the reply has already arrived.
     ///
@@ -97,7 +98,7 @@ extension GRunLoop.RemoteMessagePort {
     ///     this has returned.
     ///   - sendTimeout: see ``request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)``.
     ///   - receiveTimeout: how long to wait for the reply after the message was sent. If it is zero or negative, only a
-    ///     reply that the loop's next pass finds is returned.
+    ///     reply that the loop finds in its next pass is returned.
     ///   - loop: the loop that receives the reply. It must run, or be hosted.
     ///   - replyMode: the mode in which the loop receives the reply; ``GRunLoop/Mode/common`` means all common modes.
     /// - Returns: the reply, which may be without data.
@@ -152,8 +153,8 @@ extension GRunLoop.RemoteMessagePort {
         let loop = GRunLoop.current
         guard let reader = reader(on: loop) else { throw .isInvalid }
         let news = MessageNews(to: reader, in: mode)
-        // This also runs if sending finds that the port has gone. Otherwise the source of `news` would stay in the
-        // mode.
+        // This statement also runs if sending finds that the port has gone. Otherwise the source of `news` would stay
+        // in the mode.
         defer { news.end() }
         let exchange = try prepare(kind, id, data, descriptors) { news.tell() }
         if kind == .request, !loop.canRun(mode) { throw .transportError(errno: EMFILE) }
@@ -171,7 +172,7 @@ extension GRunLoop.RemoteMessagePort {
                 let result = loop.runMode(mode, until: end, returningAfterSource: true)
                 if result != nil, end > loop.time { continue }
             }
-            // If no run was possible before the limit, no descriptor is left to run the mode.
+            // If the loop could not run although the limit has not passed, no descriptor is left to run the mode.
             let reason = loop.isDead ? .loopEnded : end > loop.time ? .transportError(errno: EMFILE) : error
             if let outcome = giveUp(exchange, reason) { return try outcome.get() }
         }
@@ -186,7 +187,7 @@ extension GRunLoop.RemoteMessagePort {
         if loop.isDead { throw .loopEnded }
         guard let reader = reader(on: loop) else { throw .isInvalid }
         let mailbox = Mailbox<Void>(of: loop) { older, _ in older }
-        // This also closes the mailbox if the task is cancelled before it first suspends.
+        // This statement also closes the mailbox if the task is cancelled before the task first suspends.
         defer { mailbox.close(.done) }
         let exchange = try prepare(kind, id, data, descriptors) { mailbox.send(()) }
         mailbox.open(for: ExchangeCancellation(of: exchange, from: self))
@@ -216,11 +217,11 @@ extension GRunLoop.RemoteMessagePort {
         return try outcome.get()
     }
 
-    /// Sends the message of an exchange, and begins to wait for the exchange in a mode. Returns false if it does not
-    /// wait, because the exchange is already done. Otherwise the caller ends the wait by the reader's `end(in:)`.
+    /// Sends the message of an exchange, and begins to wait for the exchange in a mode. Returns false if the exchange
+    /// is already done, and no wait has begun. Otherwise the caller ends the wait by the reader's `end(in:)`.
     ///
-    /// For a request the wait begins before sending. If the loop cannot wait for the reply, the request is not sent.
-    /// `keeps`: see ``start(_:keeps:)``.
+    /// For a request the wait begins before the message is sent. So if the loop cannot wait for the reply, the request
+    /// is not sent. `keeps`: see ``start(_:keeps:)``.
     @discardableResult func begin(
         _ exchange: MessageExchange, by reader: ReplyReceiver, in mode: GRunLoop.Mode, keeps: Bool = false
     ) throws(GRunLoop.MessageRequestError) -> Bool {
@@ -268,7 +269,8 @@ struct MessageLimits {
 
     init(_ sendTimeout: Duration, _ receiveTimeout: Duration, at time: Nanoseconds) {
         let span = Nanoseconds(saturating: sendTimeout)
-        // As in Core Foundation, less than a millisecond means a single try, and ten days or more mean no limit.
+        // As in Core Foundation, a timeout of less than a millisecond means a single try, and ten days or more mean no
+        // limit.
         sendEnd = span < 1_000_000 ? .min : span >= 10 * 86_400 * 1_000_000_000 ? .never : time.addingSaturating(span)
         receiveSpan = Nanoseconds(saturating: receiveTimeout)
     }

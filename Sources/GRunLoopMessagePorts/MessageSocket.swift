@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One end of a connection between message ports, which sends and receives packets.
+// The socket at one end of a connection between message ports. It sends and receives packets.
 
 import CGRun
 import CGRunMessagePorts
 import GRunLoop
 import Glibc
 
-/// A socket for packets, which may not be connected yet. Its descriptor stays open until this object is released,
-/// because threads may poll it. Threads: any; packets are sent and received whole.
+/// A socket for packets. It can be made before it is connected. The descriptor stays open until this object is
+/// released, because other threads may poll the descriptor. Threads: any; packets are sent and received whole.
 final class MessageSocket: Sendable {
     /// The most bytes in a message, as in Core Foundation.
     static let longest = 0x6000_0000
@@ -61,9 +61,9 @@ final class MessageSocket: Sendable {
     enum Received {
         case packet(IncomingPacket)
         case nothing
-        /// The other end has gone, or has sent something that is not a packet of this library.
+        /// The other end has gone, or has sent bytes that are not a packet of this library.
         case end
-        /// A packet has come and could not be received, because no descriptor or memory is left. The packet is lost.
+        /// A packet has arrived but cannot be received, because no descriptor or memory is left. The packet is lost.
         case lost(errno: Int32)
     }
 
@@ -90,7 +90,8 @@ final class MessageSocket: Sendable {
         }
     }
 
-    /// Checks the header of a packet. A packet with any wrong field is not from this library, and ends the connection.
+    /// Checks the header of a packet. If any field is wrong, the packet is not from this library. Then the result is
+    /// ``Received/end``.
     private func parse(
         _ bytes: UnsafeRawBufferPointer, _ numbers: [Int32], _ allowance: MessageAllowance?
     ) -> Received {
@@ -126,7 +127,8 @@ final class MessageSocket: Sendable {
         return .end
     }
 
-    /// Whether the other end is still there. If it has gone, packets that it sent before may still be received.
+    /// Whether the other end is still there. If the other end has gone, packets that it sent before can still be
+    /// received.
     var isConnected: Bool { cgrun_packet_is_connected(descriptor) }
 
     /// Whether the other end has taken all packets. Also true if a sandbox forbids the query.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epoll of a message port, which holds its listener, its connections and a timer.
+// The epoll of a message port, which watches the port's listener, connections and timer.
 
 import CGRun
 import GRunLoop
@@ -11,11 +11,11 @@ import Glibc
 /// released. Threads: any.
 final class MessageWatch: @unchecked Sendable {
     enum Event {
-        /// There is something to receive from the descriptor with this number, or its peer has closed it.
+        /// The descriptor with this number has a packet or a new peer, or the peer has closed the connection.
         case input(UInt64)
         /// The peer of the connection with this number has taken a packet.
         case room(UInt64)
-        /// It is time to try again: see ``due()``.
+        /// It is time to try to accept or to send again: see ``due()``.
         case time
     }
 
@@ -24,14 +24,14 @@ final class MessageWatch: @unchecked Sendable {
     /// edge-triggered (EPOLLET): each packet that a peer takes is an event. In a level-triggered epoll, a socket with
     /// room would be ready in every pass while its connection waits for memory to be taken.
     private let rooms: Int32
-    /// The timer for the next try. It is made in advance, because no descriptor may be left when it is needed. It is in
-    /// `epoll`, so that it fires in the modes of the port.
+    /// The timer for the next try. It is made in advance, because the process may have no descriptor left when the
+    /// timer is needed. `epoll` contains the timer, so that it fires in the modes of the port.
     private let timer: Int32
     private static let (timerNumber, roomsNumber) = (UInt64.max, UInt64.max - 1)
     private static let pause: Nanoseconds = 50_000_000
 
     private let lock = Lock.take()
-    /// The numbers that are tried again when the timer is due. Guarded by the lock.
+    /// The numbers of the listener and the connections that are tried again when the timer is due. Guarded by the lock.
     @exclusivity(unchecked) private var waiting: Set<UInt64> = []
 
     init() throws(GRunLoop.MessagePortError) {
@@ -65,8 +65,8 @@ final class MessageWatch: @unchecked Sendable {
 
     func remove(_ descriptor: Int32) { _ = control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0) }
 
-    /// Starts to report ``Event/room(_:)`` for each packet that the peer takes. If there is room now, the first event
-    /// comes immediately. Returns 0 or errno.
+    /// Starts to report ``Event/room(_:)`` for each packet that the peer of a connection takes. If there is room now,
+    /// the first event is reported immediately. Returns 0 or errno.
     func addRoom(_ descriptor: Int32, _ number: UInt64) -> Int32 {
         let isEdge: UInt32 = 1 << 31
         return control(rooms, EPOLL_CTL_ADD, descriptor, EPOLLOUT.rawValue | isEdge, number)
@@ -74,14 +74,15 @@ final class MessageWatch: @unchecked Sendable {
 
     func removeRoom(_ descriptor: Int32) { _ = control(rooms, EPOLL_CTL_DEL, descriptor, 0, 0) }
 
-    /// Stops the events of a descriptor, and schedules ``Event/time``, at which to call ``goOn(_:_:)``.
+    /// Stops the events of a descriptor, and schedules ``Event/time``. When this event is reported, the caller calls
+    /// ``goOn(_:_:)``.
     func pause(_ descriptor: Int32, _ number: UInt64) {
         _ = control(epoll, EPOLL_CTL_MOD, descriptor, 0, number)
         retry(number)
     }
 
     /// Stops the input of a descriptor until ``goOn(_:_:)``. The kernel still reports that the peer has closed the
-    /// connection, but once and not in every pass (EPOLLONESHOT).
+    /// connection, but only once, and not in every pass (EPOLLONESHOT).
     func hold(_ descriptor: Int32, _ number: UInt64) {
         _ = control(epoll, EPOLL_CTL_MOD, descriptor, EPOLLONESHOT.rawValue, number)
     }
@@ -98,7 +99,7 @@ final class MessageWatch: @unchecked Sendable {
         }
     }
 
-    /// Returns the numbers to try again now, and clears them.
+    /// Returns the numbers of the listener and the connections to try again now, and forgets them.
     func due() -> Set<UInt64> {
         lock.withLock {
             _ = cgrun_timer_arm(timer, 0)

@@ -8,7 +8,7 @@ import Glibc
 
 enum PacketKind: UInt8 {
     case oneWay = 0, request, reply
-    /// The answer to a request that was released without a reply.
+    /// Tells the client that there is no reply, for example because the receiver released the request.
     case unanswered
 }
 
@@ -20,7 +20,7 @@ final class OutgoingPacket: @unchecked Sendable {
     @exclusivity(unchecked) private var descriptors: [Int32]
     @exclusivity(unchecked) private var ownsDescriptors = false
     /// The descriptor of memory with the data, if there is too much data for a packet. It is -1 until the message is
-    /// about to be sent, so that a message that waits behind others uses no descriptor.
+    /// about to be sent, so that a message that waits behind other messages needs no descriptor for its data.
     @exclusivity(unchecked) private var memory: Int32 = -1
 
     init(
@@ -70,7 +70,8 @@ final class OutgoingPacket: @unchecked Sendable {
         ownsDescriptors = true
     }
 
-    /// Closes the descriptors that this packet owns. Call it when the packet was sent, or will never be sent.
+    /// Closes the descriptors that this packet owns. Call this function when the packet was sent, or will never be
+    /// sent.
     func close() {
         closeMemory()
         if ownsDescriptors {
@@ -79,13 +80,13 @@ final class OutgoingPacket: @unchecked Sendable {
         }
     }
 
-    /// Closes the memory. Sending makes it again.
+    /// Closes the memory. A later call of ``send(by:)`` makes the memory again.
     func closeMemory() {
         if memory >= 0 { cgrun_close(memory) }
         memory = -1
     }
 
-    /// Turns a reply that cannot be sent into the answer that there is no reply.
+    /// Turns a reply that cannot be sent into a packet which says that there is no reply.
     func decline() {
         header.kind = PacketKind.unanswered.rawValue
         (header.flags, header.length) = (0, 0)
@@ -104,7 +105,7 @@ final class OutgoingPacket: @unchecked Sendable {
         let error = data.withUnsafeBytes {
             cgrun_packet_send(socket, &header, $0.baseAddress, $0.count, descriptors, UInt32(descriptors.count))
         }
-        // The system has socket queues that are shorter than this packet, so send the data as memory.
+        // The socket's queue is shorter than this packet (the system's limits may be low), so send the data as memory.
         guard error == EMSGSIZE, data.count > 0 else { return .init(error, of: .send) }
         header.flags = UInt16(CGRUN_PACKET_IN_MEMORY)
         return send(by: socket)

@@ -2,8 +2,8 @@
 // The names of message ports: files in a directory of the user.
 //
 // A port owns a name while it holds the lock on the name's lock file, and this file is still in the directory. Only the
-// owner removes and binds the socket file. When it releases the name, it also removes the lock file. So another port
-// can take the name of a killed owner, but not of an owner that is just starting.
+// owner removes and binds the socket file. When the owner releases the name, the owner also removes the lock file. So
+// another port can take the name of a killed owner, but not of an owner that is just starting.
 
 import CGRun
 import CGRunMessagePorts
@@ -16,7 +16,8 @@ struct PortName: Sendable {
     static let longest = 128
 
     let text: String
-    /// A hash, because the port's name may contain a slash or be too long for a socket address.
+    /// The name of the socket file. It is a hash of `text`, which may contain a slash or be too long for a socket
+    /// address.
     let file: [CChar]
 
     init(_ text: String) throws(GRunLoop.MessagePortError) {
@@ -38,7 +39,7 @@ struct PortName: Sendable {
         // Another thread has connected the socket first.
         case EISCONN: return true
         case ENOENT, ECONNREFUSED, ENOTSOCK, EPROTOTYPE: throw .notFound(text)
-        // These errors mean that the port is another user's, or that a sandbox forbids the call for any file.
+        // EPERM and EACCES mean that the port is another user's, or that a sandbox forbids connect(2) for every file.
         case EPERM, EACCES:
             throw socket.hasPeer || directory.isForeign(file)
                 ? .notPermitted(text) : .forbidden(call: "connect(2)", errno: error)
@@ -50,8 +51,8 @@ struct PortName: Sendable {
 
 /// An open descriptor of the directory that holds the names.
 private struct PortDirectory: ~Copyable {
-    /// The folder in /proc through which sockets are addressed, because the directory's path may be too long for an
-    /// address.
+    /// The folder in /proc that leads to the directory in socket addresses, because the directory's path may be too
+    /// long for an address.
     static let way = CGRUN_DESCRIPTOR_FILES
     static var isReachable: Bool { access(way, F_OK) == 0 }
 
@@ -62,11 +63,12 @@ private struct PortDirectory: ~Copyable {
         guard let bytes = cgrun_environment("XDG_RUNTIME_DIR"), bytes.pointee == CChar(UInt8(ascii: "/")) else {
             throw .noRuntimeDirectory
         }
-        // The two strings are for error messages only. The directory is opened by `bytes`, because a path need not be
-        // UTF-8.
+        // `runtime` and `path` are for error messages only. The directory is opened by `bytes`, because a path need not
+        // be UTF-8.
         let runtime = String(cString: bytes)
         let path = runtime + "/grun-ports"
-        // If the kernel does not tell users apart, another user's file or peer may look like this user's.
+        // If this process cannot tell other users from its own user, another user's file or peer may look like this
+        // user's.
         switch cgrun_are_users_known() {
         case 1: break
         case 0: throw .unknownUsers
@@ -97,11 +99,12 @@ private struct PortDirectory: ~Copyable {
     }
 }
 
-/// The ownership of a name, and the socket that listens under the name. The ownership ends by ``release()``, or when
-/// this object is released. Threads: any.
+/// The ownership of a name, and the socket that listens under the name. The ownership ends when ``release()`` is
+/// called, or when this object is released. Threads: any.
 final class PortClaim: @unchecked Sendable {
     let name: PortName
-    /// Closed when this object is released, and not by ``release()``, because other threads may still use it.
+    /// This descriptor is closed when this object is released, and not by ``release()``, because other threads may
+    /// still use the descriptor.
     let listener: Int32
     private let lockFile: Int32
     private let directory: Int32
@@ -136,7 +139,7 @@ final class PortClaim: @unchecked Sendable {
         cgrun_kept_close(listener)
     }
 
-    /// Accepts the next peer. Nil and errno if there is none.
+    /// Accepts the next peer. Nil and errno if no peer can be accepted.
     func accept() -> MessageSocket? { MessageSocket(cgrun_port_accept(listener)) }
 
     /// Removes the socket's file, so that no new peer finds the port. Peers that have connected already can still be
@@ -151,8 +154,8 @@ final class PortClaim: @unchecked Sendable {
         // Accept and close the waiting peers first, which removes their packets. Otherwise closing the listener would
         // close the descriptors in these packets while fork() is blocked. A sender can make such a close slow.
         while accept() != nil {}
-        // A child that is being spawned may have a copy of the socket, so closing the socket would not end its queue of
-        // peers.
+        // A child that is being spawned may have a copy of the listener. Then closing the listener would not disconnect
+        // the peers in its queue.
         cgrun_packet_shut(listener)
         cgrun_port_unlock(directory, name.file, lockFile)
         cgrun_kept_close(directory)

@@ -14,13 +14,13 @@ extension GRunLoop {
     /// let reply = try clock.request(1, [], sendTimeout: .seconds(1), receiveTimeout: .seconds(1))
     /// ```
     ///
-    /// While somebody holds a valid object, all look-ups of its name in the process return that object, and share its
-    /// connection. Messages that one thread sends through one object arrive in the order in which they were sent.
-    /// Several threads may send requests: each reply is matched with its request. A reply that comes too late is
-    /// dropped.
+    /// While your program holds a valid object for a name, all look-ups of this name in the process return that object,
+    /// and share its connection. Messages that one thread sends through one object arrive in the order in which they
+    /// were sent. Several threads may send requests: each reply is matched with its request. A reply that comes too
+    /// late is dropped.
     ///
-    /// The object needs one descriptor, and is in a loop only while a thread or a task waits there. It notices that the
-    /// other side has gone only while a caller waits for a reply, when it sends a message, and in ``isValid``.
+    /// The object needs one descriptor, and is in a loop only while a thread or a task waits there. The object notices
+    /// that the other side has gone only while a caller waits for a reply, when a message is sent, and in ``isValid``.
     ///
     /// Threads: any. The corresponding Core Foundation type is a remote `CFMessagePort`.
     public final class RemoteMessagePort: @unchecked Sendable {
@@ -49,10 +49,11 @@ extension GRunLoop {
         public let name: String
 
         private let portName: PortName
-        /// For tests.
+        /// The socket, for tests; nil once the port is invalid.
         var socket: MessageSocket? { lock.withLock { state.socket } }
         private let lock: Lock
-        /// Held while a thread receives a packet and matches it. All other operations take only `lock`.
+        /// Held while a thread receives a packet and finds the exchange that the packet belongs to. All other
+        /// operations take only `lock`.
         let receiveLock: Lock
         @exclusivity(unchecked) private var state = State()
 
@@ -65,7 +66,7 @@ extension GRunLoop {
             var isConnected = false
             var lastConversation: UInt32 = 0
             var exchanges = MessageExchanges()
-            /// One reader for each loop on which somebody has waited.
+            /// One reader for each loop on which a thread, a task or a request has waited.
             var readers: [ReplyReceiver] = []
             var invalidationHandlers: [@Sendable () -> Void] = []
 
@@ -77,15 +78,15 @@ extension GRunLoop {
             weak var port: RemoteMessagePort?
         }
         private static let knownLock = Lock.take()
-        /// The ports that were looked up, by the hashes of their names: two strings that are equal in Swift can be two
-        /// names. Guarded by `knownLock`.
+        /// The ports that were looked up, by the hashes of their names. The names themselves are not the keys, because
+        /// two strings that are equal in Swift can be two names. Guarded by `knownLock`.
         nonisolated(unsafe) private static var known: [[CChar]: Known] = [:]
 
         /// Finds a port by its name, and connects to it.
         ///
         /// - Parameter name: 1 to 128 bytes of UTF-8 without a NUL.
-        /// - Returns: the port. If an earlier look-up of the name returned an object that is valid and still held, this
-        ///   returns the same object, even if the port has another name by now.
+        /// - Returns: the port. If the program still holds a valid object from a look-up of this name, this function
+        ///   returns that object, even if the port has another name by now.
         /// - Throws: ``MessagePortError``; ``MessagePortError/notFound(_:)`` if no port has the name.
         ///
         /// Threads: any; it does not wait. The corresponding Core Foundation function is `CFMessagePortCreateRemote`.
@@ -94,7 +95,8 @@ extension GRunLoop {
             let portName = try PortName(name)
             if let found = knownLock.withLock({ known[portName.file]?.port }), found.isValid { return found }
             let port = try RemoteMessagePort(portName)
-            // Another thread may have found the port first. The object that is not used is released after unlocking.
+            // Another thread may have looked up the name first. The object that is not used is released after
+            // unlocking.
             return knownLock.withLock { () -> (used: RemoteMessagePort, found: RemoteMessagePort?) in
                 let found = known[portName.file]?.port
                 if let found, found.isOpen { return (found, port) }
@@ -106,8 +108,8 @@ extension GRunLoop {
         private init(_ name: PortName) throws(MessagePortError) {
             cgrun_watch_fork()
             guard let socket = MessageSocket() else { throw .init(errno: errno, of: "socket(2)") }
-            // Locks are taken only here: if init throws before every property is set, deinit does not run and cannot
-            // give them back.
+            // The locks are not taken before this point. If init throws before every property is set, deinit does not
+            // run, and cannot return the locks.
             lock = Lock.take()
             receiveLock = Lock.take()
             self.name = name.text
@@ -127,7 +129,7 @@ extension GRunLoop {
         }
 
         private static func forget(_ name: PortName) {
-            // This may be another port of the same name. It is returned, so that it is released after unlocking.
+            // `other` may be a newer object of the same name. It is returned, so that it is released after unlocking.
             _ = knownLock.withLock { () -> RemoteMessagePort? in
                 let other = known[name.file]?.port
                 if other == nil { known[name.file] = nil }
@@ -139,8 +141,8 @@ extension GRunLoop {
 
         /// False once the other side has gone or ``invalidate()`` was called, and in a forked child.
         ///
-        /// Reading it asks the kernel. If the other side has gone, the port first receives the replies that have
-        /// already come, so that the waiting requests get them. Then the port becomes invalid.
+        /// Each access to this property asks the kernel. If the other side has gone, the port first receives the
+        /// replies that have already come, so that the waiting requests get them. Then the port becomes invalid.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortIsValid`.
         public var isValid: Bool {
@@ -175,8 +177,8 @@ extension GRunLoop {
             for handler in ended.invalidationHandlers { handler() }
         }
 
-        /// Calls a closure once when the port becomes invalid, on the thread that notices it or that releases the port
-        /// last.
+        /// Calls a closure once when the port becomes invalid, on the thread that calls ``invalidate()``, notices that
+        /// the other side has gone, or releases the last reference to the port.
         ///
         /// Several closures are called in the order in which they were given. If the port is already invalid, the
         /// closure is called immediately.
@@ -195,14 +197,14 @@ extension GRunLoop {
 
         // MARK: Exchanges
 
-        /// Makes the exchange for a message that is to be sent. `progress` is called without a lock, on any thread,
-        /// each time the exchange makes progress while somebody waits for it.
+        /// Makes the exchange for a message that is to be sent. `progress` is described at
+        /// ``MessageExchange/progress``. Any thread may call it.
         func prepare(
             _ kind: PacketKind, _ id: Int32, _ data: MessageData, _ descriptors: [Int32],
             progress: @escaping @Sendable () -> Void
         ) throws(MessageRequestError) -> MessageExchange {
             let (isValid, conversation) = lock.withLock { () -> (Bool, UInt32) in
-                // The numbers wrap around, and a request without a limit may still wait under a number.
+                // The numbers wrap around, and a request without a time limit may still use an old number.
                 repeat {
                     state.lastConversation = max(1, state.lastConversation &+ 1)
                 } while state.exchanges.underWay(state.lastConversation) != nil
@@ -213,8 +215,8 @@ extension GRunLoop {
                 try OutgoingPacket(kind, id: id, conversation: conversation, data, descriptors), progress: progress)
         }
 
-        /// Sends the message of an exchange, or queues it. If `keeps` is true, copies the descriptors of a queued
-        /// message, because the caller closes them meanwhile.
+        /// Sends the message of an exchange, or queues the message. If `keeps` is true, copies the descriptors of a
+        /// queued message, because the caller may close them before the message is sent.
         func start(_ exchange: MessageExchange, keeps: Bool = false) throws(MessageRequestError) {
             // There may be room by now for the queued messages, and for this message behind them.
             if isBlocked { send() } else { connect() }
@@ -234,12 +236,12 @@ extension GRunLoop {
             if isGone { noteGone() }
         }
 
-        /// Makes the memory of a message that is sent now. It does so without the lock, because the time grows with the
-        /// size of the data.
+        /// Copies the data of a message to memory, if the message can be sent now. Called without the lock, because the
+        /// time grows with the size of the data.
         private func prepareMemory(_ packet: OutgoingPacket) throws(MessageRequestError) {
             guard packet.isInMemory, lock.withLock({ state.isConnected && !state.exchanges.isBlocked }) else { return }
             let error = packet.makeMemory()
-            // If a resource is short, the message is queued, and makes its memory when it is sent.
+            // If a resource is short, the message is queued, and a later try to send it makes the memory.
             if error != 0, MessageFault.of(error, in: .memory) != .shortage { throw .transportError(errno: error) }
         }
 
@@ -259,7 +261,8 @@ extension GRunLoop {
             }
         }
 
-        /// The exchange with the number of a conversation. Nil if it is done, because its number may be used again.
+        /// The exchange with the number of a conversation. Nil if that exchange is done, because another exchange may
+        /// then use the number.
         func underWay(_ conversation: UInt32) -> MessageExchange? {
             lock.withLock { state.exchanges.underWay(conversation) }
         }
@@ -300,7 +303,7 @@ extension GRunLoop {
                 }
                 for reader in readers { reader.noteConnected() }
             } catch {
-                // No descriptor is left now. A later call tries again.
+                // No descriptor is left now. The next call of connect() tries again.
                 if case .limitReached = error { return }
                 invalidate()
             }
@@ -320,8 +323,8 @@ extension GRunLoop {
         /// Whether messages wait to be sent.
         var isBlocked: Bool { lock.withLock { state.exchanges.isBlocked } }
 
-        /// While messages wait to be sent, makes the loops on which somebody waits try again: when there is room, or
-        /// after a while.
+        /// While messages wait to be sent, makes the readers' loops try again to send them, when there is room or every
+        /// 2 ms.
         func watchForRoom() {
             // Another thread may change the condition meanwhile, so this repeats until the readers watch for the
             // present condition.
@@ -341,11 +344,12 @@ extension GRunLoop {
             case lost(errno: Int32)
         }
 
-        /// Receives one packet, also if it is a late reply. So many late replies take turns with the loop's other
-        /// items. Returns whether another packet may follow.
+        /// Receives one packet, and returns whether another packet may follow. A late reply counts as one packet, so
+        /// that many late replies take turns with the loop's other items.
         @discardableResult func receive() -> Bool {
-            // One lock covers receiving and matching. A thread that finds the end of the connection cancels every
-            // exchange, so all received packets must be matched before. The packet is released after unlocking.
+            // One lock covers receiving a packet and finding its exchange. A thread that finds the end of the
+            // connection cancels every exchange. Before that, the exchanges of all received packets must be found. The
+            // packet is released after unlocking.
             let (received, match) = receiveLock.withLock { () -> (MessageSocket.Received, Match?) in
                 guard let socket = lock.withLock({ state.socket }) else { return (.nothing, nil) }
                 let received = socket.receive()
@@ -400,7 +404,8 @@ extension GRunLoop {
 
         /// The reader of a loop, which is made by the first call. Nil if the port is invalid.
         func reader(on loop: GRunLoop) -> ReplyReceiver? {
-            // The readers of ended loops are released after unlocking, together with their loops.
+            // The readers of loops that have ended are released after unlocking, because that also releases these
+            // loops.
             lock.withLock { () -> (used: ReplyReceiver?, ended: [ReplyReceiver]) in
                 if let reader = state.readers.first(where: { $0.loop === loop }) { return (reader, []) }
                 guard let socket = state.socket else { return (nil, []) }

@@ -4,15 +4,16 @@
 import GRunLoop
 import Glibc
 
-/// Watches the connection of a remote port in those modes of one loop in which somebody waits. Threads: any.
+/// Watches the connection of a remote port in those modes of one loop in which a thread, a task or a request waits.
+/// Threads: any.
 final class ReplyReceiver: @unchecked Sendable {
     let loop: GRunLoop
     fileprivate weak let port: GRunLoop.RemoteMessagePort?
     private var source: GRunLoop.DescriptorSource?
-    /// Tries again every 2 ms, while the port's queue of connections is full or a resource is short.
+    /// Calls the port's `send()` every 2 ms, while the port's queue of connections is full or a resource is short.
     private let retry: GRunLoop.Timer
-    /// The number of the run that performs the source now, counted from the outermost run, which is 1. 0 if no run
-    /// performs it. Loop's thread only.
+    /// The number of the run that now performs `source`, counted from the outermost run, which is 1. 0 if no run
+    /// performs `source`. Loop's thread only.
     @exclusivity(unchecked) private(set) var performingRun = 0
     fileprivate let lock = Lock.take()
     @exclusivity(unchecked) private var state: State
@@ -28,7 +29,7 @@ final class ReplyReceiver: @unchecked Sendable {
         var socket: MessageSocket?
         var isConnected: Bool
         var isShort = false
-        /// Whether the timer may be in a mode. Usually it was never added.
+        /// True once the timer `retry` was added to a mode. Usually it is never added.
         var hasRetried = false
         /// The number of waits in each mode. Usually there is one mode.
         var waits: [(mode: GRunLoop.Mode, count: Int)] = []
@@ -74,8 +75,8 @@ final class ReplyReceiver: @unchecked Sendable {
         _ = lock.withLock { state.socket.take() }
     }
 
-    /// Counts a wait in a mode of the loop, until ``end(in:)``. If the mode cannot watch for replies, throws and does
-    /// not count the wait.
+    /// Counts a wait in a mode of the loop, until ``end(in:)``. If the loop cannot watch for replies in this mode,
+    /// throws and does not count the wait.
     func begin(in mode: GRunLoop.Mode) throws(GRunLoop.MessageRequestError) {
         lock.withLock { state.count(1, in: mode) }
         do throws(GRunLoop.SystemError) { try settle(mode) } catch {
@@ -108,8 +109,8 @@ final class ReplyReceiver: @unchecked Sendable {
         for mode in modes { settleOrLog(mode) }
     }
 
-    /// Makes the source and the timer join or leave a mode. Only joining can fail. Then a wait in a mode that was not
-    /// joined does not end before its timeout.
+    /// Does the same as ``settle(_:)``, but logs an error. An error means that the source could not join the mode. Then
+    /// a wait in this mode ends only at its timeout.
     private func settleOrLog(_ mode: GRunLoop.Mode) {
         do throws(GRunLoop.SystemError) { try settle(mode) } catch {
             Log.warning("a wait for a reply ends only at its timeout, because the loop cannot watch the port: \(error)")
@@ -119,9 +120,9 @@ final class ReplyReceiver: @unchecked Sendable {
     /// Makes the source and the timer join or leave a mode, as the waits in the mode require. Another thread may change
     /// the waits meanwhile, so this repeats until the mode agrees with them.
     ///
-    /// Waits may name the same mode by its own name and by `.common`. When the last wait under one name ends, the
-    /// source and the timer leave the mode, although a wait under the other name continues. So they join the modes of
-    /// the other waits again.
+    /// One wait may name a mode by the mode's own name, and another wait may name it by `.common`. When no wait under
+    /// one of the names is left, the source and the timer leave the mode, although a wait under the other name
+    /// continues. So the source and the timer join the modes of the other waits again.
     private func settle(_ mode: GRunLoop.Mode) throws(GRunLoop.SystemError) {
         guard let source else { return }
         while true {
@@ -146,8 +147,9 @@ final class ReplyReceiver: @unchecked Sendable {
     }
 }
 
-/// Ends the run in which a thread waits for an exchange, when the exchange makes progress. If that run receives the
-/// reply, it ends anyway. This object is needed if another thread or a nested run receives the reply. Threads: any.
+/// Ends the run in which a thread waits for an exchange, when the exchange makes progress. If the run itself receives
+/// the reply, the run ends anyway. This object is needed if another thread or a nested run receives the reply. Threads:
+/// any.
 final class MessageNews: @unchecked Sendable {
     private let reader: ReplyReceiver
     private let mode: GRunLoop.Mode
@@ -167,10 +169,10 @@ final class MessageNews: @unchecked Sendable {
 
     func tell() {
         let isHere = reader.loop.isOfThisThread
-        // The waiting run performs the reader's source now, and ends after that by itself.
+        // The waiting run itself performs the reader's source now, and ends after that.
         if isHere, reader.performingRun == run { return }
-        // If the waiting run performs this source, the run ends after that. If a nested run performs the source, the
-        // closure stops the waiting run.
+        // If the waiting run performs `new`, the run ends after that. If a nested run performs `new`, the closure stops
+        // the waiting run.
         let new = GRunLoop.Source(order: -100) { [weak self] in self?.endOuterRun() }
         let source = reader.lock.withLock { () -> GRunLoop.Source? in
             guard !isOver else { return nil }
@@ -197,7 +199,7 @@ final class MessageNews: @unchecked Sendable {
     }
 
     func end() {
-        // The closure of the exchange holds this object, so this ends a reference cycle.
+        // The exchange's `progress` closure holds this object, so this assignment ends a reference cycle.
         exchange = nil
         let source = reader.lock.withLock {
             isOver = true

@@ -9,13 +9,14 @@ import Glibc
 /// The cost of a reply is its number of bytes, but at most 16 MiB, so that a larger reply can be sent alone. Processes
 /// of other PID namespaces count as one process. Threads: any.
 final class UntakenReplies: @unchecked Sendable {
-    /// The most bytes of memory that were sent to a process and not taken. The kernel's queue counts only the
-    /// descriptors of the memory, not its bytes.
+    /// The largest number of bytes of memory that were sent to one process and not taken. The kernel's queue counts
+    /// only the descriptors of the memory, not its bytes.
     static let mostSent = 16 << 20
-    /// The most bytes, replies and descriptors that wait for one process in the queues of its connections.
+    /// The largest numbers of bytes, replies and descriptors that wait for one process, in the queues of its
+    /// connections.
     static let (mostWaiting, mostReplies, mostDescriptors) = (64 << 20, 1024, 64)
-    /// The most bytes for all processes together, sent and waiting. Above that, each process may still have one reply
-    /// sent and one waiting.
+    /// The largest number of bytes for all processes together, sent and waiting. At this limit, each process may still
+    /// have one reply in memory that was sent, and one reply that waits.
     static let mostOfAll = 256 << 20
 
     private struct Process {
@@ -82,7 +83,7 @@ final class UntakenReplies: @unchecked Sendable {
         }
     }
 
-    /// Removes memory from the count, because the process has taken it or it was not sent.
+    /// Removes memory from the count, because the process has taken the memory or the memory was not sent.
     func remove(_ cost: Int, of process: pid_t) { lock.withLock { state.update(process) { $0.sent -= cost } } }
 
     /// Counts a reply that is to wait in a queue, unless a limit would be exceeded.
@@ -102,13 +103,13 @@ final class UntakenReplies: @unchecked Sendable {
     /// Removes a waiting reply from the count, because it was sent or dropped.
     func remove(_ reply: Waiting, for process: pid_t) { lock.withLock { state.update(process) { $0.add(reply, -1) } } }
 
-    /// Notes whether the peer of a connection has memory that it has not taken yet.
+    /// Notes whether a connection has sent memory that its peer has not taken yet.
     func note(_ connection: MessageConnection, isUntaken: Bool) {
         lock.withLock { state.senders[connection.number] = isUntaken ? connection : nil }
     }
 
-    /// Recounts the connections of a process, or with nil all connections, because their peers may have taken memory.
-    /// Call it without any lock held.
+    /// Recounts the untaken memory of the connections of a process, because the peers may have taken memory. Nil means
+    /// all connections. Call this function without any lock held.
     func recount(of process: pid_t? = nil) {
         let senders = lock.withLock { Array(state.senders.values) }
         for connection in senders where process == nil || connection.process == process { connection.recount() }

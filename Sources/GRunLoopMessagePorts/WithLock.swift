@@ -4,8 +4,8 @@
 import CGRun
 
 extension Lock {
-    /// Calls `body` with the lock held. If `body` would release an object of the program, it must return the object:
-    /// the caller then releases it after unlocking, because its deinit is user code.
+    /// Calls `body` with the lock held. If `body` would release an object of the program, it must return the object.
+    /// The caller then releases the object after unlocking, because the object's deinit is user code.
     ///
     /// This copy is needed, because a function of another target is inlined only if the C functions that it calls are
     /// public.

@@ -2,6 +2,7 @@
 // Virtual time of the main loop in a test that awaits.
 
 public import GRunLoop
+import Glibc
 public import Testing
 
 /// The clock of the main loop inside ``withVirtualTime(from:sourceLocation:_:)``.
@@ -67,7 +68,7 @@ public import Testing
     }
 
     /// Lets the main loop do what is ready. All steps of one advance wait for other threads until `threads`. If a task
-    /// that awaited the loop goes on in this step, the step waits for it for up to 50 ms more, because another thread
+    /// that awaited the loop goes on in this step, the step waits for it for up to 500 ms more, because another thread
     /// may run all the time.
     ///
     /// Returns false if the loop stays busy, if the task was cancelled, or if virtual time has ended meanwhile.
@@ -76,9 +77,9 @@ public import Testing
         let now = ContinuousClock.now
         let end = now.advanced(by: limitForLoop)
         var isIdle = await mainLoopSettles(before: end, threadsBefore: threads)
-        let late = now.advanced(by: .milliseconds(50))
+        let late = now.advanced(by: .milliseconds(500))
         while isIdle, threads < now, loop.awaitingTaskCount < tasks, ContinuousClock.now < late {
-            await Task.yield()
+            usleep(100)
             isIdle = await mainLoopSettles(before: end, threadsBefore: threads)
         }
         if !isIdle {

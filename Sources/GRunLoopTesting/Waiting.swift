@@ -4,6 +4,7 @@
 import CGRunTesting
 import Dispatch
 import GRunLoop
+import Glibc
 
 /// How long a test waits until the process's other threads sleep. Threads of other tests may run all the time.
 let limitForThreads = Duration.milliseconds(500)
@@ -53,6 +54,8 @@ let limitForLoop = Duration.seconds(10)
         if activity == .beforeTimers { return now >= end ? false : nil }
         if loop.hasReadyWork { return nil }
         guard cgrun_testing_other_threads_sleep() || now >= threadsBefore else {
+            // Leaves the processor to the threads that run.
+            usleep(100)
             loop.wakeUp()
             return nil
         }

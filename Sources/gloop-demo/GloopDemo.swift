@@ -5,7 +5,8 @@ import GRunLoop
 import GRunLoopDiagnostics
 import Glibc
 
-/// The entry point is async. The scenarios run on the main thread, because they run before `main` first suspends.
+/// The program's async entry point. The scenarios run on the main thread, because they run before `main` first
+/// suspends.
 @main
 enum GloopDemo {
     @MainActor static func main() async {

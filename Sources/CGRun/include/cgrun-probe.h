@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hook that makes a loop's probe, and the counts of tracers, recorders and watching threads. LoopProbe.swift uses
-// both.
+// By its probe (LoopProbe.swift), a loop reports to traces and stall monitors. This header has the hook that makes a
+// loop's probe, and the counts of tracers, recorders and watching threads.
 #ifndef CGRUN_PROBE_H
 #define CGRUN_PROBE_H
 
@@ -16,36 +16,37 @@ static inline void cgrun_make_probe_if_linked(void *probe)
     if (cgrun_probe_maker != NULL)
         cgrun_probe_maker(probe);
 }
-/// CGRunDiagnostics (beat.c) calls it while the program is loaded.
+/// Sets cgrun_probe_maker. CGRunDiagnostics (beat.c) calls this function while the program is loaded.
 void cgrun_set_probe_maker(void (*maker)(void *probe)) __attribute__((visibility("hidden")));
 
-/// Counts the tracers and recorders of all loops, and the recording under way. Read at each stage of a pass.
+/// The number of tracers and recorders of all loops, plus 1 while a recording is under way. A loop reads it at each
+/// stage of a pass.
 extern int cgrun_traced_loops __attribute__((visibility("hidden")));
-/// Counts the tracers and recorders, the recording under way, and the threads that watch a loop for stalls. Read at
-/// each callout.
+/// As cgrun_traced_loops, plus the number of threads that watch a loop for stalls. A loop reads it at each callout.
 extern int cgrun_inspected_loops __attribute__((visibility("hidden")));
 void cgrun_count_tracing(int change);
 void cgrun_count_inspecting(int change);
-// These are plain reads, because each compiles to one comparison with memory. An atomic read would be a load and a
-// test. Tracing of a loop begins on the loop's own thread, which sees what it wrote. If another thread begins to watch
-// a loop, the loop notices that at a later callout.
+// These functions read the counts without atomics, because a plain read compiles to one comparison with memory. An
+// atomic read would compile to a load and a test. Tracing of a loop begins on the loop's own thread, which sees the
+// count that it has itself changed. If another thread begins to watch a loop, the loop may notice that only at a later
+// callout.
 __attribute__((no_sanitize("thread"))) static inline bool cgrun_is_tracing(void) { return cgrun_traced_loops != 0; }
 __attribute__((no_sanitize("thread"))) static inline bool cgrun_is_inspecting(void)
 {
     return cgrun_inspected_loops != 0;
 }
 
-/// Shows the watching threads that a loop makes progress. The loop's thread updates this at each callout, without a
-/// clock, a lock or an atomic read-modify-write.
+/// Shows the threads that watch a loop whether the loop makes progress. The loop's thread updates `count` at each
+/// callout, without a clock, a lock or an atomic read-modify-write.
 typedef struct {
-    /// The requests that the watching threads make to the loop's thread, as bits of CGRUN_BEAT_…. It answers them at
-    /// its next callout.
+    /// The requests that the watching threads make to the loop's thread, as bits of CGRUN_BEAT_…. The loop's thread
+    /// answers the requests at its next callout.
     uint32_t wants;
-    /// Counts the callouts and runs as they begin, while loops are watched or traced. While the loop is watched or
-    /// recorded, it also counts the host's polls as they end.
+    /// Counts the callouts and runs as they begin, while loops are watched or traced. While this loop is watched or
+    /// recorded, `count` also counts the host's polls as they end.
     uint32_t count;
 } cgrun_pulse;
-/// Counts a callout or a run that begins. Returns the requests of the watching threads.
+/// Counts a callout or a run that begins. Returns `wants`.
 __attribute__((always_inline)) static inline uint32_t cgrun_pulse_count(cgrun_pulse *pulse)
 {
     __atomic_store_n(&pulse->count, __atomic_load_n(&pulse->count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);

@@ -24,18 +24,19 @@ G_BEGIN_DECLS
 // MARK: Locks
 
 // A lock that is not recursive. One atomic instruction takes the lock. Without contention, a plain store releases it.
-// No fence is needed: before a thread sleeps for the lock, it executes a barrier on every thread of the process
-// (lock.c). In builds for the Thread Sanitizer the lock is a mutex, which the sanitizer understands.
+// The release needs no fence, because a thread that is about to sleep for the lock first makes every thread of the
+// process execute a barrier (lock.c). In builds for the Thread Sanitizer the lock is a mutex, which the sanitizer
+// understands.
 typedef struct {
     uint32_t word;
     /// The number of wake-ups still to be sent: at least one for each sleeping thread.
     uint32_t owed;
     /// The number of wake-ups sent. Sleeping threads wait on this word (a futex).
     uint32_t turn;
-    /// Used under the Thread Sanitizer only. There `word` is always CGRUN_LOCK_TAKEN, so every call takes the slow
-    /// path.
+    /// Used in builds for the Thread Sanitizer only. In these builds `word` is always CGRUN_LOCK_TAKEN, so every call
+    /// takes the slow path.
     pthread_mutex_t *mutex;
-    /// The owner of the lock, set by the Swift side. No C code reads it.
+    /// The GRunLoop that owns the lock; NULL if no loop does. Only Swift code uses this field.
     void *owner;
 } cgrun_lock;
 /// Swift imports this type as the struct `Lock` (Support/Lock.swift). The functions below whose swift_name begins with
@@ -71,7 +72,8 @@ __attribute__((always_inline, swift_name("Lock.unlock(self:)"))) static inline v
         return;
     }
     __atomic_store_n(&lock->word, CGRUN_LOCK_FREE, __ATOMIC_RELEASE);
-    // The compiler must not load `owed` before the store. The processor may do so: see finish_everywhere() in lock.c.
+    // The compiler must not load `owed` before it stores `word`. It does not matter if the processor does so: see
+    // finish_everywhere() in lock.c.
     __asm__ volatile("" ::: "memory");
     if (__builtin_expect(__atomic_load_n(&lock->owed, __ATOMIC_RELAXED) != 0, false))
         cgrun_lock_wake(lock);
@@ -80,9 +82,10 @@ __attribute__((always_inline, swift_name("Lock.unlock(self:)"))) static inline v
 /// Takes the lock within `span` nanoseconds, or returns false.
 __attribute__((swift_name("Lock.lock(self:within:)"))) bool cgrun_lock_take_within(cgrun_lock_ref lock, int64_t span);
 
-/// Pauses a thread that waits for a lock or a flag bit. `*looks` counts the calls. After 40 calls the holder was most
-/// likely preempted, so each further call sleeps for 50 microseconds. In a forked child, 20,000 calls end the process,
-/// because the holder may be a thread of the parent.
+/// Pauses a thread that waits for a lock or a flag bit. `*looks` counts the calls, from 0. If the thread still waits
+/// after 40 calls, the holder was most likely preempted, so each further call sleeps for 50 microseconds. In a forked
+/// child, about 20,000 calls end the process. There the holder may be a thread of the parent, which never releases the
+/// lock.
 void cgrun_lock_relax(int *looks);
 
 // MARK: The hub
@@ -95,16 +98,17 @@ typedef struct {
     /// each poll record that the next poll must watch.
     bool (*prepare)(void *loop, bool is_stale, unsigned *watched);
     /// Returns whether there is work to do now. Called in the hub's check(); must run no user code. `found` has a bit
-    /// for each poll record that is ready, and CGRUN_HUB_CLOSED. `has_slept`: there are sentinels, and this poll took
-    /// long enough to be a sleep.
+    /// for each poll record that is ready, and CGRUN_HUB_CLOSED if a record's descriptor is not open. `has_slept`:
+    /// there are sentinels, and this poll took long enough to be a sleep.
     bool (*check)(void *loop, bool has_slept, unsigned found);
     /// Runs passes. Only `dispatch` and `idle` call user code.
     void (*dispatch)(void *loop);
     /// Returns whether the host may sleep: beforeWaiting was sent, afterWaiting is still due, and no idle work is left.
     /// Called only while there are sentinels. Must run no user code.
     bool (*may_sleep)(void *loop);
-    /// Called while there are sentinels, if no other source of the context is ready and `may_sleep` returns false.
-    /// `is_stale` is as in `prepare`.
+    /// Prepares the host's sleep: makes a pass, sends beforeWaiting, or calls idle work. Called while there are
+    /// sentinels, if no other source of the context is ready and `may_sleep` returns false. `is_stale` is as in
+    /// `prepare`.
     void (*idle)(void *loop, bool is_stale);
     /// Releases the hub's reference to the loop. Called when GLib frees the hub, on any thread. Runs no user code.
     void (*release)(void *loop);
@@ -116,48 +120,51 @@ typedef struct {
 /// main thread if `is_main` is true, and the calling thread otherwise.
 GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop, bool is_main);
 
-/// Removes the hub and its sentinels from their context permanently. A second call does nothing. Threads: any, also one
-/// that is ending.
+/// Removes the hub and its sentinels from their context permanently. A second call does nothing. Threads: any, also a
+/// thread that is ending.
 void cgrun_hub_close(GSource *hub);
 
 /// Makes the hub dormant or active. A dormant hub and its sentinels never become ready, and record nothing about the
 /// host. The hub is dormant while our own driver prepares, polls and checks the context.
 void cgrun_hub_set_dormant(GSource *hub, bool dormant);
 
-/// Leaves the next iterations of the host to other sources, so that sources of lower priority get their turn. This ends
-/// after `iterations` iterations, or after `span` microseconds if that is earlier. At least one iteration is left to
-/// other sources. Meanwhile the hub is not ready, watches nothing, and prevents the host from sleeping.
+/// Leaves the next iterations of the host to other sources, so that sources of lower priority get their turn. The hub
+/// yields for `iterations` iterations, or until `span` microseconds have passed, if that is earlier. It yields for at
+/// least one iteration. While the hub yields, it is not ready, watches nothing, and prevents the host from sleeping.
 void cgrun_hub_yield(GSource *hub, unsigned iterations, gint64 span);
 
-/// Adds the sentinels to the hub's context, or removes them (sentinels.c). Attaching them has a cost, so use them only
-/// while waits are observed.
+/// Adds the sentinels to the hub's context, or removes them (sentinels.c). Attaching sentinels is expensive, so add
+/// them only while a host's waits are observed.
 void cgrun_hub_set_sentinels(GSource *hub, bool wanted);
-/// Records that the head of a pass has run. beforeWaiting may follow until the host dispatches a foreign source.
+/// Records that the head of a pass has run. Until the host dispatches a foreign source, beforeWaiting may follow
+/// without another head.
 void cgrun_hub_note_head(GSource *hub);
 /// Records that afterWaiting is sent, so that a new head must precede the next beforeWaiting.
 void cgrun_hub_note_wait_ended(GSource *hub);
-/// Records that the poll ends, or has ended, only because its timeout or its records have changed. Such a poll does not
-/// count as a sleep of the host. Call it in prepare() or check().
+/// Records that the host's present poll ends, or has ended, only because its timeout or its records have changed. Such
+/// a poll does not count as a sleep of the host. Call this function in prepare() or check().
 void cgrun_hub_note_interrupted(GSource *hub);
 
-/// Clears the mark that the hub's check() sets. Call it before g_main_context_check().
+/// Clears the mark that the hub's check() sets. Call this function before g_main_context_check().
 void cgrun_hub_clear_canary(GSource *hub);
 /// Whether GLib has called the hub's check() since the mark was cleared.
 bool cgrun_hub_saw_check(GSource *hub);
 
-/// Puts a descriptor into one of the hub's CGRUN_HUB_RECORDS poll records. -1 removes the record from the context. The
-/// records are added by g_source_add_poll(), never by g_source_add_unix_fd(). For a unix-fd record that is ready, GLib
-/// marks the source ready even if its check() returns false.
+/// Puts a descriptor into one of the hub's CGRUN_HUB_RECORDS poll records. A descriptor of -1 removes the record from
+/// the context. The records are added by g_source_add_poll(), never by g_source_add_unix_fd(). For a unix-fd record
+/// that is ready, GLib marks the source ready even if its check() returns false.
 enum { CGRUN_HUB_RECORDS = 3 };
 void cgrun_hub_set_record(GSource *hub, unsigned slot, int descriptor);
 /// A bit of `found` in check(): the descriptor of one of the records is not open.
 enum { CGRUN_HUB_CLOSED = 1 << CGRUN_HUB_RECORDS };
-/// Makes the hub dormant permanently, and removes its records. Call it in a dispatch of the hub.
+/// Makes the hub dormant permanently, and removes its records. Call this function only while the hub is being
+/// dispatched.
 void cgrun_hub_abandon(GSource *hub);
 
 /// Creates a carrier: a GSource by which a host that iterates the hub's context also wakes for `context`. The carrier
 /// dispatches the hub when `context` is ready. `canary` is a hub without a loop in `context`. Create and close a
-/// carrier on the loop's thread. Until it is closed, this thread owns `context`, unless another thread does.
+/// carrier on the loop's thread. The host's iterations acquire `context` for this thread, unless another thread owns
+/// it. The thread then owns `context` until the carrier is closed.
 GSource *cgrun_carrier_new(GSource *hub, GMainContext *context, GSource *canary);
 bool cgrun_carrier_owns_context(GSource *carrier);
 /// Removes the carrier's poll records, as cgrun_hub_abandon() does for a hub.
@@ -168,8 +175,8 @@ void cgrun_carrier_close(GSource *carrier);
 
 // MARK: The poller
 
-/// One context of a poll. `hub` is a hub in this context, used as a canary: it shows whether GLib has called its
-/// check().
+/// One context of a poll. `hub` is a hub in this context. As the canary, it shows whether GLib has called the check()
+/// of this hub.
 typedef struct {
     GMainContext *context;
     GSource *hub;
@@ -179,14 +186,14 @@ typedef struct {
     unsigned first, count;
 } cgrun_polled;
 
-/// State that one poll keeps for the next. All bytes must be zero before the first poll.
+/// Memory and counts that one poll keeps for the next poll. All bytes must be zero before the first poll.
 typedef struct {
     GPollFD *records;
     unsigned capacity;
     // The number of records in the last poll, and errno of the last poll that failed.
     unsigned used;
     int error;
-    // How many polls in a row ended only because of a closed descriptor. Also when the first of them ended, in
+    // How many polls in a row ended only because of a closed descriptor, and when the first of these polls ended, in
     // nanoseconds.
     unsigned fruitless;
     int64_t stuck_since;
@@ -198,20 +205,21 @@ void cgrun_poller_clear(cgrun_poller *poller);
 /// milliseconds, -1 for none. The context's records are the first ones of the poller.
 bool cgrun_poller_look(cgrun_poller *poller, cgrun_polled *polled, gint *timeout);
 
-/// Waits for `count` contexts, which the caller must own, and for the CGRUN_OWN_DESCRIPTORS descriptors in `own`, where
-/// -1 stands for none. `deadline` is a time of CLOCK_MONOTONIC in nanoseconds. INT64_MIN does not wait, INT64_MAX waits
-/// forever. Sets `is_ready` in each element of `polled`.
+/// Waits for `count` contexts, which the caller must own, and for the CGRUN_OWN_DESCRIPTORS descriptors in `own`. An
+/// element of -1 stands for no descriptor. `deadline` is a time of CLOCK_MONOTONIC in nanoseconds. INT64_MIN does not
+/// wait, INT64_MAX waits forever. Sets `is_ready` in each element of `polled`.
 ///
-/// Returns a bit for each descriptor of `own` that is readable, and CGRUN_POLL_FAILED if poll(2) fails in a wait. The
-/// poller's `error` is then its errno. Runs no user code, except a poll function that the program has set.
+/// Returns a bit for each descriptor of `own` that is readable, and CGRUN_POLL_FAILED if poll(2) fails in a wait. In
+/// that case the poller's `error` is the errno of poll(2). Runs no user code, except a poll function that the program
+/// has set.
 enum { CGRUN_OWN_DESCRIPTORS = 3, CGRUN_POLL_FAILED = 1 << CGRUN_OWN_DESCRIPTORS };
 unsigned cgrun_poller_poll(
     cgrun_poller *poller, cgrun_polled *polled, unsigned count, const int *own, int64_t deadline);
 
-/// Finds a closed descriptor that keeps polls from waiting. Call it after each poll that found nothing. Returns the
-/// descriptor if it has ended more than CGRUN_MOST_FRUITLESS polls in a row, over more than CGRUN_LONGEST_STUCK
-/// nanoseconds; otherwise -1. So a program may close a descriptor a moment before it removes the descriptor from its
-/// context.
+/// Finds a closed descriptor that keeps polls from waiting. Call this function after each poll that found nothing.
+/// Returns the descriptor if it has ended more than CGRUN_MOST_FRUITLESS polls in a row, during more than
+/// CGRUN_LONGEST_STUCK nanoseconds. Otherwise returns -1. Because of these limits, a program may close a descriptor a
+/// moment before it removes the descriptor from its context.
 int cgrun_poller_stuck_descriptor(cgrun_poller *poller);
 enum { CGRUN_MOST_FRUITLESS = 1000, CGRUN_LONGEST_STUCK = 1000000000 };
 
@@ -219,27 +227,28 @@ enum { CGRUN_MOST_FRUITLESS = 1000, CGRUN_LONGEST_STUCK = 1000000000 };
 
 /// Returns the main queue's eventfd; -1 if libdispatch does not offer one.
 int cgrun_main_queue_handle(void);
-/// Runs every block that is on the main queue now. Call it only on the thread that the queue is bound to.
+/// Runs every block that is on the main queue now. Call this function only on the thread that the queue is bound to.
 void cgrun_main_queue_drain(void);
 // The main queue. The C name differs from the symbol, because Swift's module Dispatch declares the symbol with a type.
 extern char cgrun_main_queue[] __asm__("_dispatch_main_q") __attribute__((weak));
-/// Whether a queue has its label and its serial number at the offsets where dispatch.c reads them.
+/// Whether `queue` has the serial number 1 and the label `label` at the offsets that dispatch.c expects in the main
+/// queue.
 bool cgrun_has_known_words(const char *queue, const char *label);
 
 /// The low half of the word in which libdispatch keeps the owner of the main queue.
 extern const uint32_t *cgrun_main_queue_state __attribute__((visibility("hidden")));
-/// Returns the id of the thread that the main queue is bound to; 0 if there is none, or if the queue's symbol is
-/// missing.
+/// Returns the id of the thread that the main queue is bound to; 0 if it is bound to no thread, or if the queue's
+/// symbol is missing.
 static inline uint32_t cgrun_main_queue_owner(void)
 {
-    // Read from the queue, because libdispatch has no public query, and a drain on any other thread ends the process.
-    // The two flag bits of the word are not masked here.
+    // The owner is read from the queue, because libdispatch has no public query for it. A drain on any thread except
+    // the owner ends the process. The two flag bits of the word are not masked here.
     return __atomic_load_n(cgrun_main_queue_state, __ATOMIC_RELAXED);
 }
 
 /// The word in which libdispatch keeps the last block of the main queue, null if the queue is empty. libdispatch's own
-/// drain tests it, too. If the queue's words are not where we expect them, this points to a word that is never null,
-/// and callers ask the kernel.
+/// drain tests this word, too. If the queue's words are not at the expected offsets, the variable points to a word that
+/// is never null. Then callers ask the kernel whether a block waits.
 extern void *const *cgrun_main_queue_last __attribute__((visibility("hidden")));
 /// Whether the main queue is known to be empty.
 static inline bool cgrun_main_queue_is_empty(void)
@@ -255,14 +264,14 @@ uint32_t cgrun_main_queue_owner_at_load(void);
 
 bool cgrun_is_on_main_queue(void);
 void cgrun_call_on_main_queue(void (*call)(void *context), void *context);
-/// Calls `call` after a span of real time, on a thread of libdispatch's. A loop's virtual time has no effect.
+/// Calls `call` after a span of real time, on a thread of libdispatch's. Virtual time does not shorten the span.
 void cgrun_call_later(int64_t nanoseconds, void (*call)(void *context), void *context);
 
 // MARK: An async main
 
 /// The state of the main thread of a program whose entry point is async.
 enum {
-    /// The async main has not suspended yet, or the program has none.
+    /// The async main has not suspended yet, or the program has no async main.
     CGRUN_ASYNC_MAIN_NONE,
     /// The driver runs on the main thread.
     CGRUN_ASYNC_MAIN_DRIVEN,
@@ -275,7 +284,7 @@ static inline int cgrun_async_main_state(void) { return __atomic_load_n(&cgrun_a
 /// state.
 int cgrun_watch_async_main(void (*tell)(void));
 /// Registers `drive`, to be called on the main thread when an async main first suspends. When `drive` returns, the
-/// thread is given to libdispatch. Returns false if Swift's runtime has no hook for this.
+/// thread is given to libdispatch. Returns false if Swift's runtime has no hook that is called at that moment.
 bool cgrun_set_async_main_driver(void (*drive)(void));
 
 // MARK: Signals
@@ -283,18 +292,19 @@ bool cgrun_set_async_main_driver(void (*drive)(void));
 /// A listener for a signal. Call both functions below with the listeners' lock held (SignalListener.swift).
 typedef struct cgrun_listener cgrun_listener;
 
-/// Adds a listener: each signal of that number adds 1 to the eventfd `event` from now on. Returns NULL and errno on
-/// failure. EINVAL: no program can handle this signal. EBUSY: another handler is installed, and `replacing` is false.
+/// Adds a listener: from now on, each arrival of `signal` adds 1 to the eventfd `event`. Returns NULL and errno on
+/// failure. EINVAL: no program can handle this signal. EBUSY: other code has installed a handler, and `replacing` is
+/// false.
 cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing);
 
-/// Removes and frees a listener. After this call, no handler writes to its eventfd. For the last listener of a signal,
-/// this also restores the former disposition, unless other code has changed the disposition meanwhile. Do not call it
-/// in a forked child.
+/// Removes and frees a listener. After this call, no handler writes to the listener's eventfd. If the signal has no
+/// other listener, this call also restores the former disposition, unless other code has changed the disposition
+/// meanwhile. Do not call this function in a forked child.
 void cgrun_signal_stop(cgrun_listener *listener);
 
 // MARK: Children
 
-/// Returns a descriptor that becomes readable when the process ends, close-on-exec; -1 and errno on failure.
+/// Returns a close-on-exec descriptor that becomes readable when the process `pid` ends; -1 and errno on failure.
 int cgrun_child_open(pid_t pid);
 
 /// Checks without waiting whether a child has ended. `child` is a descriptor of cgrun_child_open(). Returns 1 and the
@@ -307,8 +317,9 @@ bool cgrun_children_are_discarded(void);
 
 // MARK: Small things
 
-/// Keeps a callout's frame on the stack. Call it after the user's closure. Otherwise the compiler turns the call of the
-/// closure into a jump.
+/// Makes backtraces show the function that calls the user's closure. Call this function right after the closure
+/// returns. Otherwise the compiler turns the call of the closure into a jump, and the caller's frame is not on the
+/// stack.
 static inline void cgrun_keep_frame(void) { __asm__ volatile("" ::: "memory"); }
 
 static inline void cgrun_prefetch(const void *address) { __builtin_prefetch(address); }
@@ -322,8 +333,8 @@ bool cgrun_semaphore_wait(sem_t *semaphore, int64_t until);
 int cgrun_event_new(void);
 void cgrun_event_signal(int event);
 
-// These functions are called with the loop's lock held. So none of them is a cancellation point: pthread_cancel() must
-// not end the thread there.
+// The functions from here to cgrun_close() are called with a loop's lock held. So none of them is a cancellation point:
+// if pthread_cancel() ended the thread there, the lock would stay locked.
 
 /// Clears an eventfd. Returns false and errno if there was nothing to read. An errno other than EAGAIN means that the
 /// descriptor is not an eventfd.
@@ -334,21 +345,21 @@ uint64_t cgrun_event_take(int event);
 int cgrun_epoll_look(int epoll, struct epoll_event *events, int capacity);
 bool cgrun_is_readable(int descriptor);
 void cgrun_close(int descriptor);
-/// Whether the process could open two more descriptors now, as a new GMainContext may.
+/// Whether the process could open two more descriptors now. A new GMainContext may need two.
 bool cgrun_has_descriptors_left(void);
 
 /// A variable of the environment. NULL if it is not set, or if the program runs with more rights than its caller.
 const char *cgrun_environment(const char *name);
 
-/// Logs to GLib's log under the domain "GRunLoop". There is one function for each level, because Swift imports the
-/// names of the levels only from some versions of GLib.
+/// Logs to GLib's log under the domain "GRunLoop". There is one function for each level, because Swift can import
+/// GLib's constants for the levels from some versions of GLib only.
 void cgrun_log_critical(const char *message);
 void cgrun_log_warning(const char *message);
 
 /// Prints the message to standard error, and aborts the process. Threads: any, also with a lock held.
 __attribute__((noreturn)) void cgrun_end_process(const char *message);
 
-/// The function of the C interface that the calling thread is in, for messages; NULL if it is in none.
+/// The name of the C interface's function that the calling thread executes, for log messages; NULL if it executes none.
 extern __thread const char *cgrun_caller __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static inline const char *cgrun_get_caller(void) { return cgrun_caller; }
 static inline void cgrun_set_caller(const char *function) { cgrun_caller = function; }
@@ -360,12 +371,13 @@ cgrun_mode_kind cgrun_well_known_mode(const char *name);
 const char *cgrun_own_file(void);
 
 extern bool cgrun_forked __attribute__((visibility("hidden")));
-/// True in a child process that was forked without exec after the library was first used.
+/// True in a process that was forked after cgrun_watch_fork() was called, and has not called exec().
 static inline bool cgrun_has_forked(void) { return __atomic_load_n(&cgrun_forked, __ATOMIC_RELAXED); }
 /// Starts to watch for fork(). Only the first call has an effect.
 void cgrun_watch_fork(void);
 
-// The calling thread's loop; NULL if it has none yet. Thread-local storage that is accessed without a function call.
+// The calling thread's loop; NULL if the thread has none yet. With the TLS model initial-exec, an access needs no
+// function call.
 extern __thread void *cgrun_current_loop __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static inline void *cgrun_get_current_loop(void) { return cgrun_current_loop; }
 static inline void cgrun_set_current_loop(void *loop) { cgrun_current_loop = loop; }
@@ -373,7 +385,7 @@ static inline void cgrun_set_current_loop(void *loop) { cgrun_current_loop = loo
 enum { CGRUN_THREAD_UNKNOWN, CGRUN_THREAD_MAIN, CGRUN_THREAD_OTHER };
 extern __thread int cgrun_thread_kind __attribute__((tls_model("initial-exec"), visibility("hidden")));
 int cgrun_find_thread_kind(void);
-/// Whether the calling thread is the process's main thread. The kernel is asked once for each thread, because each
+/// Whether the calling thread is the process's main thread. The kernel is asked only once for each thread, because each
 /// iteration of a host calls this function up to seven times.
 static inline bool cgrun_is_main_thread(void)
 {
@@ -387,7 +399,8 @@ int32_t cgrun_thread_id(void);
 /// Sets the calling thread's name. The system keeps its first 15 bytes.
 void cgrun_set_thread_name(const char *name);
 enum { CGRUN_THREAD_NAME = 16 };
-/// Copies the calling thread's name to `name`, which has CGRUN_THREAD_NAME bytes. Empty if the thread has none.
+/// Copies the calling thread's name to `name`, which has CGRUN_THREAD_NAME bytes. The copy is empty if the thread has
+/// no name.
 void cgrun_get_thread_name(char *name);
 
 /// CLOCK_MONOTONIC in nanoseconds.
@@ -409,7 +422,7 @@ int cgrun_duplicate_onto(int descriptor, int onto);
 /// Returns a new timer descriptor on CLOCK_MONOTONIC; -1 and errno on failure.
 int cgrun_timer_new(void);
 /// Arms a timer descriptor for an absolute time in nanoseconds; 0 disarms it. Discards an expiry that was not read.
-/// Returns false and errno if it is not a timer descriptor.
+/// Returns false and errno if `timer` is not a timer descriptor.
 bool cgrun_timer_arm(int timer, int64_t time);
 
 G_END_DECLS

@@ -15,8 +15,8 @@
 /// cgrun_port_accept() or cgrun_port_socket().
 void cgrun_kept_close(int descriptor);
 
-/// The folder of this process's descriptors. /proc/self is not used, because it is the main thread, which may have
-/// ended.
+/// The folder of this process's descriptors. /proc/self/fd is not used, because it belongs to the main thread, which
+/// may have ended.
 #define CGRUN_DESCRIPTOR_FILES "/proc/thread-self/fd"
 
 /// The size of the name of a port's socket file, with the NUL at its end.
@@ -24,37 +24,38 @@ enum { CGRUN_PORT_FILE = 33 };
 /// Copies to `file` the name of the socket file of the port `name`. The lock file has this name with ".lock" appended.
 void cgrun_port_file(const char *name, char *file);
 /// Opens the directory for the port names with O_PATH. If `makes` is true, makes the directory first. The directory may
-/// be unsafe: see cgrun_port_directory_is_safe(). A forked child keeps this descriptor. This function and the next ones
-/// return -1 and errno on failure.
+/// be unsafe: see cgrun_port_directory_is_safe(). A forked child does not close this descriptor. The functions below
+/// that return a descriptor, and this function, return -1 and errno on failure.
 int cgrun_port_directory_open(int outer, const char *name, bool makes);
 /// Whether this user, and nobody else, may use a directory.
 bool cgrun_port_directory_is_safe(int directory);
-/// Duplicates the descriptor of a directory. A forked child does not keep the duplicate.
+/// Duplicates the descriptor of a directory. A forked child closes the duplicate.
 int cgrun_port_directory(int directory);
 /// Takes the lock of a port's name, and returns the descriptor of the lock file. EWOULDBLOCK: another port holds the
 /// lock.
 int cgrun_port_lock(int directory, const char *file);
-/// Returns a socket that listens under a port's file name. Replaces an existing socket file. Call it only while the
-/// name's lock is held.
+/// Returns a socket that listens under a port's file name. Replaces an existing socket file. Call this function only
+/// while the name's lock is held.
 int cgrun_port_listen(int directory, const char *file);
-/// Removes the socket file, if `lock` is still the lock of the name.
+/// Removes the socket file, if `lock` is still the descriptor of the name's lock file.
 void cgrun_port_hide(int directory, const char *file, int lock);
-/// Removes the socket file and the lock file, if `lock` is still the lock of the name. Always releases and closes the
-/// lock.
+/// Removes the socket file and the lock file, if `lock` is still the descriptor of the name's lock file. Always
+/// releases the lock and closes `lock`.
 void cgrun_port_unlock(int directory, const char *file, int lock);
-/// Returns 1 if the kernel tells users apart for this process, 0 if it does not. Returns -1 and errno if a shortage of
-/// descriptors or memory prevents the answer.
+/// Returns 1 if this process can tell other users from its own user, 0 if it cannot (users.c). Returns -1 and errno if
+/// a shortage of descriptors or memory prevents the answer.
 int cgrun_are_users_known(void);
-/// Accepts the next peer, and returns its socket. EAGAIN: no peer waits. ECONNABORTED: the peer has gone, or it may be
-/// another user's and was refused.
+/// Accepts the next peer, and returns its socket. EAGAIN: no peer waits. ECONNABORTED: the peer has gone, or was
+/// refused because it may belong to another user.
 int cgrun_port_accept(int listener);
 /// Returns a socket that is not connected.
 int cgrun_port_socket(void);
-/// Connects a socket to the port with that file. False and errno on failure. ENOENT, ECONNREFUSED: no port listens
-/// there. EAGAIN: too many peers wait to be accepted. EPERM: the port is another user's.
+/// Connects a socket to the port with the socket file `file`. False and errno on failure. ENOENT, ECONNREFUSED: no port
+/// listens there. EAGAIN: too many peers wait to be accepted. EPERM: the port is another user's.
 bool cgrun_port_connect(int socket, int directory, const char *file);
 
-/// The MessageNews of the innermost exchange for which this thread runs its loop; NULL if it waits for none.
+/// The MessageNews object (ReplyReceiver.swift) of the innermost exchange for which this thread runs its loop; NULL if
+/// the thread waits for no exchange.
 const void *cgrun_waiting_exchange(void);
 void cgrun_set_waiting_exchange(const void *exchange);
 
@@ -67,14 +68,14 @@ typedef struct {
     uint32_t conversation;
     uint64_t length;
 } cgrun_packet;
-/// The values of `magic`, which reads "GRUN", and of `version`, and the flag in `flags`. The flag is set if the
-/// packet's first descriptor is memory that holds the packet's bytes.
+/// The value of `magic`, which is "GRUN" in ASCII, the value of `version`, and the only flag in `flags`. The flag is
+/// set if the first descriptor of the packet is memory that holds the packet's data.
 enum { CGRUN_PACKET_MAGIC = 0x4E555247, CGRUN_PACKET_VERSION = 1, CGRUN_PACKET_IN_MEMORY = 1 };
-/// The most bytes in a packet, without its header, and the most descriptors.
+/// The largest number of bytes that follow the header in a packet, and the largest number of descriptors.
 enum { CGRUN_PACKET_INLINE = 1 << 16, CGRUN_PACKET_DESCRIPTORS = 17 };
 
-// These functions are called with a lock held. So none of them is a cancellation point: pthread_cancel() must not end
-// the thread there.
+// The functions below, except cgrun_packet_wait(), may be called with a lock held. So these functions are not
+// cancellation points: if pthread_cancel() ended the thread there, the lock would stay locked.
 
 /// Sends a packet with copies of the descriptors, without waiting. Returns 0 or errno. EAGAIN: the kernel's queue is
 /// full.
@@ -84,11 +85,12 @@ int cgrun_packet_send(
 /// of the connection, -1 and errno on failure. EBADMSG: the packet is too large, or has too many descriptors. EMFILE:
 /// the process has no number left for one of the packet's descriptors.
 ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descriptors, unsigned *count);
-/// Ends the connection, and discards the packets that were not received. Call it before cgrun_kept_close(), which would
-/// otherwise close the descriptors in these packets. A peer can make such a close slow, and fork() waits for
-/// cgrun_kept_close().
+/// Ends the connection, and discards the packets that were not received. Call this function before cgrun_kept_close(),
+/// which would otherwise close the descriptors in these packets. A peer can make such a close slow, and fork() waits
+/// for cgrun_kept_close().
 void cgrun_packet_drain(int socket);
-/// Whether the other end still exists. If it does not, the packets that it has sent can still be received.
+/// Whether the other end still exists. If the other end has gone, the packets that it sent before can still be
+/// received.
 bool cgrun_packet_is_connected(int socket);
 /// Whether the other end has received every packet that was sent to it. Also true if a sandbox forbids the query.
 bool cgrun_packet_all_taken(int socket);
@@ -96,17 +98,17 @@ bool cgrun_packet_all_taken(int socket);
 int cgrun_packet_peer(int socket);
 /// Ends the connection in both directions. This also wakes threads that poll the socket for packets.
 void cgrun_packet_shut(int socket);
-/// Waits until there may be room for a packet, until the eventfd is signalled, or for at most `nanoseconds`. Either
-/// descriptor may be -1 for none. Call it without a lock.
+/// Waits until there may be room for a packet or the eventfd `event` is signalled, but at most for `nanoseconds`. If
+/// `socket` or `event` is -1, it is left out of the wait. Call this function without a lock.
 void cgrun_packet_wait(int socket, int event, int64_t nanoseconds);
 
 /// Returns the descriptor of new memory with these bytes. The memory is sealed, so that nobody can change it. -1 and
 /// errno on failure.
 int cgrun_memory_new(const void *bytes, size_t size);
 /// Maps the memory of a received message in constant time, because no page is touched. NULL and errno on failure.
-/// EBADMSG: the sender could still change the memory, it has another size, or it does not support seals.
+/// EBADMSG: the sender could still change the memory, or the memory has another size or does not support seals.
 const void *cgrun_memory_map(int memory, uint64_t size);
-/// If the sender has never written one of the pages of mapped memory, replaces the whole mapping by zeros. Call it
+/// If the sender has never written some page of mapped memory, replaces the whole mapping by zeros. Call this function
 /// before the first read, which would otherwise allocate that page for this process. The time grows with the size.
 void cgrun_memory_clear_if_sparse(int memory, const void *bytes, uint64_t size);
 void cgrun_memory_unmap(const void *bytes, uint64_t size);

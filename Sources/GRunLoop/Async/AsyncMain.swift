@@ -5,7 +5,7 @@ import CGRun
 
 extension GRunLoop {
     /// Makes the main run loop drive a program whose entry point is `static func main() async`, or a `main.swift` that
-    /// awaits. Call it first, before the program awaits anything:
+    /// awaits. Call this function first, before the program awaits anything:
     ///
     /// ```swift
     /// @main struct Program {
@@ -16,20 +16,21 @@ extension GRunLoop {
     /// }
     /// ```
     ///
-    /// Without this call, Swift's runtime gives the main thread to libdispatch permanently when main first suspends.
-    /// GTK and the main run loop can then no longer use the thread. With this call, the thread runs the main loop
-    /// whenever main is suspended. The loop also serves the main actor and the main dispatch queue. The process ends
-    /// when main returns.
+    /// Without this call, Swift's runtime gives the main thread to libdispatch permanently when `main()` first
+    /// suspends. GTK and the main run loop can then no longer use that thread. With this call, the main thread runs the
+    /// main run loop whenever `main()` is suspended. That loop also serves the main actor and the main dispatch queue.
+    /// The process ends when `main()` returns.
     ///
     /// - Parameter drive: a function that drives instead of the main run loop, such as
-    ///   `{ g_application_run(application, 0, nil) }`. It is called on the main thread when main first suspends, and
-    ///   must iterate GLib's default context. When it returns, the main run loop drives until main returns. Do not call
-    ///   such a function in main itself. After its first suspension, main is a job of the main actor. No other job and
-    ///   no block of the main dispatch queue runs until the function returns, and this is logged.
+    ///   `{ g_application_run(application, 0, nil) }`. It is called on the main thread when `main()` first suspends,
+    ///   and must iterate GLib's default context. When it returns, the main run loop drives until `main()` returns. Do
+    ///   not call such a function in `main()` itself, because `main()` is a job of the main actor after its first
+    ///   suspension. Until that job suspends, no other job and no block of the main dispatch queue runs. The library
+    ///   logs this mistake.
     ///
-    /// Threads: the main one, before the first suspension. A call on another thread, or after the first suspension, is
-    /// logged and does nothing. In a program with a synchronous main the call does nothing. There is no corresponding
-    /// Core Foundation function.
+    /// Threads: the main thread, before the first suspension. A call on another thread, or after the first suspension,
+    /// is logged and does nothing. In a program with a synchronous `main()`, the call does nothing. There is no
+    /// corresponding Core Foundation function.
     public static func driveAsyncMain(by drive: (@MainActor @Sendable () -> Void)? = nil) {
         guard cgrun_is_main_thread(), cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_NONE) else {
             let isDriven = cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_DRIVEN)
@@ -43,7 +44,7 @@ extension GRunLoop {
                             + "another thread. Call this function on the main thread, before the first await of "
                             + "main()"))
         }
-        // Makes the main loop before `drive` iterates its context.
+        // Makes the main loop before `drive` iterates the main loop's context.
         _ = main
         MainActor.assumeIsolated { AsyncMain.driver = drive }
         if !cgrun_set_async_main_driver({ MainActor.assumeIsolated { AsyncMain.drive() } }) {
@@ -58,7 +59,7 @@ extension GRunLoop {
 @MainActor private enum AsyncMain {
     static var driver: (@MainActor @Sendable () -> Void)?
 
-    /// Drives the main thread once main() has suspended. Returns only if the main loop is finished.
+    /// Drives the main thread after main() has first suspended. Returns only if the main loop is finished.
     static func drive() {
         driver?()
         while GRunLoop.main.run() != .finished {}

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closures that belong to an actor, and need not be @Sendable. They are called and released only at their ``Home``.
+// Closures that belong to an actor, and need not be @Sendable. These closures are called and released only at their
+// ``Home``.
 //
-// The compiler ensures that only code on the actor can pass such a closure. The objects that it captures cannot be sent
-// to another thread afterwards.
+// The compiler ensures that only code on the actor can pass such a closure. The objects that the closure captures
+// cannot be sent to another thread afterwards.
 
-/// Where a closure of an actor may be called and released.
+/// The place where a closure of an actor must be called and released.
 enum Home: Sendable {
     case mainActor
     /// The thread of this loop. The actor uses the loop's executor.
     case thread(of: GRunLoop)
-    /// The late jobs of an executor whose loop has ended.
+    /// The late jobs (see ``GRunLoop/Executor``) of an executor whose loop has ended.
     case lateJobs(of: any SerialExecutor)
 }
 
-/// A closure that belongs to an actor. Each kind of closure has a case, because a generic type would wrap the closure
-/// at each call.
+/// A closure that belongs to an actor. Each closure type has a case of its own, because a generic payload would be
+/// wrapped in another closure at each call.
 package enum ConfinedClosure {
     package typealias Timer = (GRunLoop.Timer) -> Void
     package typealias Block = () -> Void
@@ -39,14 +40,14 @@ package enum ConfinedClosure {
     }
 }
 
-/// Holds a closure that belongs to an actor. It also retains the actor, which must outlive the closure.
+/// Holds a closure that belongs to an actor. Also retains the actor, because the actor must outlive the closure.
 package final class Confined: Forwarder, @unchecked Sendable {
     let home: Home
     /// Used only at the closure's home, or in the deinit of this object.
     private var content: Unmanaged<Content>?
 
     private final class Content {
-        // The properties are released in this order: the actor last.
+        // Swift releases the properties in this order, so the actor is released last.
         let closure: ConfinedClosure
         let actor: (any Actor)?
 
@@ -68,25 +69,27 @@ package final class Confined: Forwarder, @unchecked Sendable {
 
     deinit {
         guard let content else { return }
-        // If the closure's home is elsewhere, a new object takes the content, and a block at that home releases it. If
-        // the home's loop ends, it drops the block, and this deinit runs again.
+        // If this is not the closure's home, a new object takes the content, and a block at the home releases the new
+        // object. If the home's loop ends first, the loop drops the block, and the deinit of the new object runs.
         if home.isHere { content.release() } else { Confined(carrying: content, to: home).letGo() }
     }
 
     func call(_ use: (ConfinedClosure) -> Void) {
         home.requireHere()
-        // Retained, because the closure may invalidate its item, which releases the content.
+        // The content is retained during the call, because the closure may invalidate its item. The invalidation
+        // releases the content.
         guard let content = content?.takeUnretainedValue() else { return }
         use(content.closure)
     }
 
-    /// The address of the closure's code; 0 if the closure was released. Read it at the closure's home.
+    /// The address of the closure's code; 0 if the closure was released. Read this property at the closure's home.
     package var callee: UInt { content?._withUnsafeGuaranteedRef { ClosureSymbol.called(by: $0.closure.words) } ?? 0 }
 
-    /// Releases the closure at its home. Call it without a lock, when nothing will call the closure any more.
+    /// Releases the closure at its home. Call this function without a lock, and only when nothing can call the closure
+    /// any more.
     package func letGo() { home.letGo(of: self) }
 
-    /// Releases the closure now. Call it at the closure's home.
+    /// Releases the closure now. Call this function at the closure's home.
     func empty() {
         let former = content
         content = nil

@@ -21,15 +21,16 @@ extension GRunLoop {
     ///
     /// Jobs run in order, in every common mode, and also in runs that are nested in a job. Jobs that are enqueued
     /// together wake the loop once. Each pass runs jobs until ``GRunLoop/timeSlice`` is used up. The common modes of a
-    /// loop with an executor are never finished. All executors of one loop share one isolation: a call between their
-    /// actors schedules no job.
+    /// loop with an executor are never finished. All executors of one loop share one isolation, so a call from an actor
+    /// of one to an actor of another schedules no job.
     ///
-    /// When the loop's thread ends, it runs the queued jobs, and the jobs that they enqueue. A job that is enqueued
-    /// later is a **late job**. An executor cannot refuse a job, and if it dropped the job, the task would stay
-    /// suspended forever. So late jobs run on Swift's thread pool, isolated to their actors. They run in order, and one
-    /// at a time for all executors of the loop. The first late job of a loop is logged with the names of the loop and
-    /// the executor. End the actors and tasks of a loop before its thread, or end the thread with
-    /// ``Thread/stopAndWait()``. To end operations outside the loop in time, use ``GRunLoop/addEndHandler(_:)``.
+    /// When the loop's thread ends, it first runs the queued jobs, and the jobs that these jobs enqueue. A job that is
+    /// enqueued after that is a **late job**. An executor cannot refuse a job. If the executor dropped the job, the
+    /// job's task would stay suspended forever. So late jobs run on Swift's thread pool, isolated to their actors. They
+    /// run in order, and one at a time for all executors of the loop. The first late job of a loop is logged with the
+    /// names of the loop and the executor. End the actors and tasks of a loop before its thread ends, or end the thread
+    /// with ``Thread/stopAndWait()``. To end operations that the loop does not know, such as those of GIO, use
+    /// ``GRunLoop/addEndHandler(_:)``.
     ///
     /// Threads: any. There is no corresponding Core Foundation type. Swift's protocols are `SerialExecutor` and
     /// `TaskExecutor`.
@@ -39,7 +40,7 @@ extension GRunLoop {
 
         fileprivate let queue: JobQueue
 
-        /// Creates an executor of a loop, which differs from ``GRunLoop/executor`` only in its label.
+        /// Creates an executor of a loop. The new executor differs from ``GRunLoop/executor`` only in its label.
         ///
         /// - Parameters:
         ///   - loop: the loop whose thread runs the jobs. If this thread has ended, all jobs are late jobs.
@@ -56,20 +57,20 @@ extension GRunLoop {
             self.queue = queue
         }
 
-        /// Enqueues a job of an actor; Swift's runtime calls this. If the loop's thread has ended, the job is a late
-        /// job. Threads: any.
+        /// Enqueues a job of an actor; Swift's runtime calls this method. If the loop's thread has ended, the job is a
+        /// late job. Threads: any.
         public func enqueue(_ job: consuming ExecutorJob) {
             queue.append(UnownedJob(job), .actor, for: self)
         }
 
-        /// Enqueues a job that is isolated to another executor, whose isolation is the loop's thread.
+        /// Enqueues a job that is isolated to another executor. The isolation of that executor is the loop's thread.
         package func append(_ job: UnownedJob, for executor: any SerialExecutor) {
             queue.append(job, .actor, for: executor)
         }
 
-        /// Enqueues a job of a task that prefers the executor; Swift's runtime calls this. The job is not isolated: if
-        /// it started as an actor's job, the runtime would enqueue it a second time. After the end of the loop's
-        /// thread, it is a late job.
+        /// Enqueues a job of a task that prefers the executor; Swift's runtime calls this method. The job is not
+        /// isolated. If the loop started the job like an actor's job, the runtime would enqueue the job a second time.
+        /// If the loop's thread has ended, the job is a late job.
         ///
         /// Threads: any.
         @_implements(TaskExecutor,enqueue(_:))
@@ -85,8 +86,8 @@ extension GRunLoop {
 
         // MARK: Checks of the isolation
 
-        /// Returns whether the loop is the calling thread's current loop, in a job or not. After the end of the loop's
-        /// thread, returns true only in late jobs. Never returns nil. Threads: any.
+        /// Returns whether the loop is the calling thread's current loop, both inside and outside of jobs. After the
+        /// end of the loop's thread, returns true only in late jobs. Never returns nil. Threads: any.
         public func isIsolatingCurrentContext() -> Bool? {
             queue.isOnLoop
         }
@@ -107,7 +108,7 @@ extension GRunLoop {
         }
 
         /// Returns the value for an actor's `unownedExecutor`. The value does not retain the executor, so the actor
-        /// must. Threads: any.
+        /// must retain it. Threads: any.
         public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
             UnownedSerialExecutor(complexEquality: self)
         }
@@ -131,7 +132,8 @@ extension GRunLoop {
         }
         if let made {
             add(made, forMode: .common)
-            // Another thread has enqueued a job before the source was in the loop, and could not wake the loop.
+            // If the source is signalled, another thread enqueued a job before the source was in the loop. That thread
+            // could not wake the loop.
             if made.isSignalled { wakeUpEveryRun() }
         }
         return executor
@@ -139,14 +141,15 @@ extension GRunLoop {
 
     private var executorLocked: Executor? { sharedExecutor.map { unsafeDowncast($0, to: Executor.self) } }
 
-    /// The queue of the loop's executor; nil if there is none yet. Threads: any.
+    /// The queue of the loop's executor; nil if the loop has no executor yet. Threads: any.
     var jobQueue: JobQueue? { lock.withLock { executorLocked }?.queue }
 
     /// Runs the remaining jobs, and makes all later jobs late jobs. This is the last step of the loop's end, on the
     /// ending thread.
     func handOverJobs() {
         jobQueue?.runRemaining()
-        // Another thread or a cancel closure may have made the executor after the loop was marked dead.
+        // Looks up the executor again, because another thread or a cancel closure may have made it after the loop was
+        // marked dead.
         let queue = lock.withLock {
             areJobsLate = true
             return executorLocked?.queue

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the home of a closure's actor, checks calls, and releases closures at home.
+// Finds the home of an actor, checks that the actor's closures are called at this home, and releases the closures
+// there.
 
 import CGRun
 
@@ -12,10 +13,11 @@ extension Home {
         } else if let executor = executor as? GRunLoop.Executor, executor.isRunningLateJob {
             self = .lateJobs(of: executor)
         } else if let executor, executor === MainActor.sharedUnownedExecutor.asSerialExecutor(),
-            // An actor's `unownedExecutor` can change, so the caller may run on another executor.
+            // Checks the thread, too: an actor's `unownedExecutor` can change, and then the caller runs on another
+            // executor.
             cgrun_is_main_thread() || MainQueue.isGivenAway
         {
-            // Checked here, because the runtime's own check ends a release build without a message.
+            // Checks the isolation here, because the check of Swift's runtime ends a release build without a message.
             if !MainQueue.isCurrent {
                 Log.fatal(
                     "libdispatch runs the main queue on another thread, so no item or delayed call with a main-actor "
@@ -29,18 +31,19 @@ extension Home {
         }
     }
 
-    /// Whether items with a closure of this home may be added to the loop. A loop of virtual time may stand in for the
-    /// home's loop, but only on the same thread.
+    /// Returns whether an item whose closure has this home may be added to the loop. A loop of virtual time may replace
+    /// the home's loop, but only on the home's thread.
     func admits(_ loop: GRunLoop) -> Bool {
         switch self {
         case .mainActor: loop.isMain || loop.isInVirtualTime && loop.isCurrent && MainQueue.isCurrent
         case .thread(let home): loop === home || loop.isInVirtualTime && loop.isCurrent && home.isOfThisThread
-        // Only to a loop that has ended, because such a loop ignores every item.
+        // The item may be added only to a loop that has ended, because an ended loop ignores every item.
         case .lateJobs: loop.isDead
         }
     }
 
-    /// Ends the process if the item may not be added to the loop. The caller may hold a lock.
+    /// Ends the process if an item whose closure has this home must not be added to the loop. The caller may hold a
+    /// lock.
     func require(_ loop: GRunLoop, for item: StaticString) {
         guard !admits(loop) else { return }
         Log.fatal(
@@ -48,14 +51,14 @@ extension Home {
                 + "actor's run loop, or pass a @Sendable closure")
     }
 
-    /// Ends the process if the closure may not be called here.
+    /// Ends the process if the calling thread must not call a closure of this home.
     func requireHere() {
         guard mayCall else {
             Log.fatal(
                 "a closure of an actor was called on a thread where the actor does not run. Call fire() on the thread "
                     + "of the timer's loop, add an idle queue only to the actor's loop, or pass a @Sendable closure")
         }
-        // If libdispatch runs the main queue on another thread, the main loop's thread is not the main actor's.
+        // If libdispatch runs the main queue on another thread, the main loop's thread is not the main actor's thread.
         if case .mainActor = self { MainActor.preconditionIsolated() }
     }
 
@@ -94,10 +97,10 @@ extension Home {
         }
     }
 
-    /// Whether the closure may be released here.
+    /// Whether the calling thread may release a closure of this home.
     var isHere: Bool { if case .here = place { true } else { false } }
 
-    /// Releases the closure at its home. Call it without a lock.
+    /// Releases the closure at its home. Call this function without a lock.
     func letGo(of confined: Confined) {
         switch place {
         case .here: confined.empty()
@@ -117,8 +120,8 @@ extension Confined {
         self.init(closure, of: actor, at: Home(of: actor))
     }
 
-    // Closures of the main actor. The casts only remove `@MainActor` from the type. ``Home`` checks the actor at each
-    // call, as `MainActor.assumeIsolated` would.
+    // Closures of the main actor. The casts only remove `@MainActor` from the closure's type. ``Home`` checks the actor
+    // at each call, as `MainActor.assumeIsolated` would.
 
     convenience init(onMainActor timer: @escaping @MainActor (GRunLoop.Timer) -> Void) {
         self.init(.timer(unsafeBitCast(timer, to: ConfinedClosure.Timer.self)), of: nil, at: .mainActor)

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Items whose closures belong to the main actor, or to an actor that lives on a loop.
 //
-// Each initializer that takes a @Sendable closure has two more variants. The variant with `isolation:` takes any
-// closure that is made on an actor. Whatever this closure captures, such as variables and objects of plain classes,
-// belongs to the actor from then on. The compiler checks this. The other variant takes a closure that is written as
-// `{ @MainActor in ... }`, which belongs to the main actor wherever it is made. In both variants the loop calls the
-// closure directly, without a job, because the actor is on the loop's thread.
+// For each initializer that takes a @Sendable closure, there are two other variants. The variant with `isolation:`
+// takes any closure that is made on an actor. Whatever this closure captures, such as variables and objects of plain
+// classes, belongs to the actor from then on. The compiler checks this. The other variant takes a closure that is
+// written as `{ @MainActor in ... }`. Such a closure belongs to the main actor, wherever it is made. In both variants
+// the loop calls the closure directly, without a job, because the actor is on the loop's thread.
 //
-// The actor must not be optional. Without an actor, the captured objects could still be sent to another thread.
+// The type of `isolation` is not optional. If it could be nil, the captured objects would belong to no actor, and could
+// still be sent to another thread.
 //
-// The compiler (6.3) misses one case, as it does for `Task { }`. Code of a global actor, such as the main actor, makes
-// an object and captures it in such a closure. The code can then still send the object to another thread.
+// The compiler of Swift 6.3 misses one case, as it does for `Task { }`. If code of a global actor, such as the main
+// actor, captures a new object in a closure for `isolation:`, the code can still send the object to another thread.
 
 extension Confined {
     var block: @Sendable () -> Void {
         { self.call { if case .block(let call) = $0 { call() } } }
     }
 
-    /// Like `block`, but releases the closure directly after the call. It is for a closure that another thread
-    /// enqueues. Otherwise that thread could hold the last reference, and would have to send the closure back to the
-    /// actor.
+    /// Like `block`, but releases the actor's closure directly after the call. Use this property if another thread
+    /// enqueues the block. Otherwise that thread could hold the last reference to the actor's closure, and would have
+    /// to send the closure back to the actor.
     var blockOnce: @Sendable () -> Void {
         {
             self.block()

@@ -2,8 +2,8 @@
 // An actor whose isolated code runs on a loop's thread.
 
 extension GRunLoop {
-    /// An actor without state whose isolated code runs on a loop's thread. Use it to bind objects of a plain class,
-    /// which is neither Sendable nor an actor, to the thread:
+    /// An actor without state whose isolated code runs on a loop's thread. Use this actor to bind objects of a plain
+    /// class, which is neither Sendable nor an actor, to the thread:
     ///
     /// ```swift
     /// final class Meter {
@@ -20,7 +20,8 @@ extension GRunLoop {
     /// let worker = try GRunLoop.Thread(name: "meter") { here in Meter().start(isolation: here) }
     /// ```
     ///
-    /// On any other thread, `GRunLoop.current.isolation.assumeIsolated { here in ... }` does the same.
+    /// On a thread that is not a ``GRunLoop/Thread``, call `GRunLoop.current.isolation.assumeIsolated { here in ... }`
+    /// instead.
     ///
     /// Threads: any; isolated code runs on the loop's thread. There is no corresponding Core Foundation type.
     public actor Isolation {
@@ -37,8 +38,8 @@ extension GRunLoop {
         }
     }
 
-    /// A new actor whose isolated code runs on the loop's thread; each access makes another one. If the loop has no
-    /// ``executor`` yet, the access makes it. The common modes are never finished from then on.
+    /// A new actor whose isolated code runs on the loop's thread; each access makes another actor. If the loop has no
+    /// ``executor`` yet, the access also makes the executor. From then on, the loop's common modes are never finished.
     ///
     /// Threads: any.
     public var isolation: Isolation { Isolation(of: self) }

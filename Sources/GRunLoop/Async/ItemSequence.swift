@@ -15,7 +15,7 @@ extension GRunLoop {
         /// Makes an iterator and its item. Threads: any.
         public func makeAsyncIterator() -> Iterator { start() }
 
-        /// An iterator over the events of an item, which keeps the item alive.
+        /// An iterator over the events of an item. The iterator keeps the item alive.
         ///
         /// Releasing the iterator removes its item from the loop. Only one task at a time may use an iterator. If two
         /// tasks await one iterator, the process ends with a message.
@@ -35,10 +35,10 @@ extension GRunLoop {
             /// loop's thread, and so does a task that prefers the loop's executor. If an element is there already, the
             /// task is not suspended.
             ///
-            /// - Returns: all events since the last element. They are one value: the latest date of ``Ticks``, the
-            ///   conditions of a descriptor, the activities of the loop, or the number of times that each signal came.
-            ///   For a port, it is the next message. Nil if no event can follow, because the task was cancelled, the
-            ///   loop has ended, or the port is invalid.
+            /// - Returns: the events since the previous element, merged into one value. It is the latest date of
+            ///   ``Ticks``, the conditions of a descriptor, the activities of the loop, or the number of times that
+            ///   each signal came. For a port, the value is the next message. Nil if no event can follow, because the
+            ///   task was cancelled, the loop has ended, or the port is invalid.
             /// - Throws: ``SystemError`` if a descriptor or a signal cannot be watched. The next call tries again.
             ///   ``Ticks``, ``Activities`` and ``Port/Messages`` throw nothing.
             ///

@@ -6,12 +6,12 @@ import Glibc
 import Synchronization
 
 /// A first-in, first-out queue of jobs, to which any thread can add. The loop and its executors retain the queue. The
-/// queue's source retains the loop until the loop's thread ends. Jobs that come later are late jobs: see
+/// queue's source retains the loop until the loop's thread ends. Jobs that are added after that are late jobs: see
 /// `LateJobs.swift`.
 final class JobQueue: @unchecked Sendable {
     /// How to start a job.
     enum Kind {
-        /// The job of an actor. It is isolated to its executor.
+        /// The job of an actor. The job is isolated to its executor.
         case actor
         /// The job of a task that prefers the executor, which is a ``GRunLoop/Executor``. The job is not isolated.
         case task
@@ -30,12 +30,12 @@ final class JobQueue: @unchecked Sendable {
     var isScheduled = false
     /// Whether the first late job was logged.
     var hasLateJobs = false
-    /// The loop's name in messages, once its thread has ended.
+    /// The loop's name for messages; nil until the loop's thread has ended.
     var formerLoop: String?
 
-    // Used by the loop's own thread only; after its end, by the task of the late jobs.
+    // Used only by the loop's own thread and, after the end of that thread, by the task that runs the late jobs.
 
-    /// The jobs to run, from index `next` on. A run that is nested in a job continues with them.
+    /// The jobs to run, from index `next` on. A run that is nested in a job continues with these jobs.
     @exclusivity(unchecked) private var batch: [Entry] = []
     private var next = 0
     /// How many calls of ``runJobs()`` and ``runAll()`` are on the thread's stack.
@@ -43,12 +43,12 @@ final class JobQueue: @unchecked Sendable {
 
     /// The identity of the loop, for comparison only.
     private let loopID: ObjectIdentifier
-    /// True once the loop's thread has ended and no longer uses the queue. Set with the lock held, together with
+    /// True after the loop's thread has used the queue for the last time. Set with the lock held, together with
     /// `formerLoop`.
     let isLate = Atomic(false)
     /// The thread that is running late jobs; 0 if there is none.
     let lateThread = Atomic<pthread_t>(0)
-    /// Set before another thread can see the queue.
+    /// Set before another thread can use the queue; nil if the loop had ended before the queue was made.
     private var source: GRunLoop.Source?
     private unowned(unsafe) let loop: GRunLoop
 
@@ -61,30 +61,30 @@ final class JobQueue: @unchecked Sendable {
         Lock.giveBack(lock)
     }
 
-    /// Makes the source that runs the jobs. It stays in the common modes until the thread ends, because a job can come
-    /// at any time.
+    /// Makes the source that runs the jobs. The source stays in the common modes until the thread ends, because a job
+    /// can be added at any time.
     func makeSource() -> GRunLoop.Source {
         let source = GRunLoop.Source { [unowned self] in runJobs() }
         self.source = source
         return source
     }
 
-    /// Whether the loop is the calling thread's current one; after the loop's end, whether that thread runs its late
-    /// jobs.
+    /// Whether the loop is the calling thread's current loop. After the loop's end, whether the calling thread is
+    /// running a late job of the loop.
     var isOnLoop: Bool {
         if isLate.load(ordering: .relaxed) { return lateThread.load(ordering: .relaxed) == pthread_self() }
         return ThreadLoops.peek.map { ObjectIdentifier($0) == loopID } ?? false
     }
 
-    /// The queue whose job the calling thread is running; nil if it is running none. The current task lives on the
-    /// queue's loop.
+    /// The queue whose job the calling thread is running; nil if the thread is running no job. The task of such a job
+    /// lives on the queue's loop.
     static var current: JobQueue? {
         guard let queue = ThreadLoops.peek?.jobQueue, queue.depth > 0 else { return nil }
         return queue
     }
 
-    /// The loop, if it belongs to the calling thread; otherwise nil. The loop may be hidden by virtual time. After the
-    /// loop's end it is nil, because another loop may have the same address.
+    /// The loop, if it belongs to the calling thread, even if virtual time hides it there; otherwise nil. Always nil
+    /// after the loop's end, because another loop may then have the same address.
     var loopOfThisThread: GRunLoop? {
         guard !isLate.load(ordering: .relaxed) else { return nil }
         var found = ThreadLoops.peek
@@ -94,7 +94,7 @@ final class JobQueue: @unchecked Sendable {
 
     var loopName: String { lock.withLock { formerLoop } ?? "the run loop \(hexAddress(loopID))" }
 
-    /// Adds a job. A burst of jobs wakes the loop once. Threads: any.
+    /// Adds a job. Wakes the loop only for the first of several jobs that wait together. Threads: any.
     func append(_ job: UnownedJob, _ kind: Kind, for executor: any SerialExecutor) {
         // A forked child has no thread that could run the job, so the job is dropped.
         guard !Fork.refuses("Executor.enqueue") else { return }
@@ -109,13 +109,14 @@ final class JobQueue: @unchecked Sendable {
     }
 
     private func wake() {
-        // If the thread ends meanwhile, the source is in no loop, and the thread runs the remaining jobs itself.
+        // If the loop's thread is ending, the source is in no loop any more, and that thread runs the remaining jobs
+        // itself.
         source?.signalAnsweringLoop()?.wakeUpEveryRun()
     }
 
     // MARK: On the loop's thread
 
-    /// Runs the queued jobs until the time slice is used up. New jobs wait for the next pass.
+    /// Runs the queued jobs until the time slice is used up. Jobs that are added meanwhile wait for the next pass.
     private func runJobs() {
         dropDone()
         var quota = lock.withLock {
@@ -131,8 +132,8 @@ final class JobQueue: @unchecked Sendable {
         depth -= 1
         let hasMore = lock.withLock { () -> Bool in
             isScheduled = hasJobsLocked
-            // A signal for a nested run may still be set. It is cleared under the lock, so that no signal of a new job
-            // is lost.
+            // The source may still be signalled for a nested run. The signal is cleared under the lock, because
+            // clearing it later could lose the signal for a new job.
             if !isScheduled { source?.clearSignal() }
             return isScheduled
         }
@@ -140,8 +141,8 @@ final class JobQueue: @unchecked Sendable {
         dropDone()
     }
 
-    /// Drops the jobs that have run. Call it without the lock: it releases executors, and a mailbox among them may hold
-    /// objects of the program.
+    /// Drops the jobs that have run. Call this function without the lock, because it releases the executors of these
+    /// jobs. An executor may be a mailbox that holds objects of the program.
     private func dropDone() {
         guard next == batch.count else { return }
         batch.removeAll(keepingCapacity: batch.capacity <= 1024)
@@ -151,22 +152,23 @@ final class JobQueue: @unchecked Sendable {
     var hasJobsLocked: Bool { next < batch.count || !incoming.isEmpty }
     var firstLocked: Entry? { next < batch.count ? batch[next] : incoming.first }
 
-    /// Moves the incoming jobs to the batch if the batch is empty. Returns how many jobs of the batch are left. Call it
-    /// with the lock held, after ``dropDone()``.
+    /// Moves the incoming jobs to the batch if the batch is empty. Returns how many jobs of the batch still have to
+    /// run. Call this function with the lock held, after ``dropDone()``.
     private func refillLocked() -> Int {
         if batch.isEmpty { swap(&batch, &incoming) }
         return batch.count - next
     }
 
-    /// Runs the queued jobs without a time limit. Returns false if there were none. Then the next ``append(_:_:for:)``
-    /// wakes the loop or starts the late jobs.
+    /// Runs the queued jobs without a time limit. Returns false if there were no jobs. In that case, the next call of
+    /// ``append(_:_:for:)`` wakes the loop or starts the late jobs.
     func runAll() -> Bool {
         dropDone()
         let hasJobs = lock.withLock {
             isScheduled = refillLocked() > 0
             return isScheduled
         }
-        // Without jobs, this thread must not touch the queue: another thread may already run new late jobs.
+        // If there were no jobs, this thread must not use the queue any more, because another thread may already run
+        // new late jobs.
         guard hasJobs else { return false }
         depth += 1
         while let entry = take() { callOutToJob(entry.job, entry.kind, of: entry.executor) }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs of a loop that is ending or has ended. They must run, because an executor cannot refuse a job.
+// The jobs of a loop that is ending or has ended. These jobs must run, because an executor cannot refuse a job.
 
 import Glibc
 import Synchronization
@@ -7,16 +7,17 @@ import Synchronization
 extension JobQueue {
     // MARK: On the ending thread
 
-    /// Runs the remaining jobs, and the jobs that they enqueue.
+    /// Runs the remaining jobs, and the jobs that these jobs enqueue.
     func runRemaining() {
-        // The rounds are limited: a task that enqueues itself again and again must not keep its thread from ending.
+        // The number of rounds is limited, because a task that enqueues itself again and again must not keep the thread
+        // from ending.
         var rounds = 0
         while rounds < 10_000, runAll() { rounds += 1 }
     }
 
-    /// Makes all later jobs late jobs, which run in order, one at a time, on Swift's thread pool. This is the thread's
-    /// last use of the queue. Late jobs must not start earlier, because the ending thread may still run code of their
-    /// actors.
+    /// Makes all later jobs late jobs. They run in order, one at a time, on Swift's thread pool. This is the ending
+    /// thread's last use of the queue. Late jobs must not start before this call, because the ending thread may still
+    /// run code of their actors.
     func handOver(_ loopName: String) {
         let hasJobs = lock.withLock { () -> Bool in
             guard formerLoop == nil else { return false }
@@ -30,28 +31,30 @@ extension JobQueue {
 
     // MARK: After the end
 
-    /// Starts a task that runs the late jobs. Call it when `isScheduled` becomes true, so that only one such task runs.
+    /// Starts a task that runs the late jobs. Call this function only when `isScheduled` becomes true, so that only one
+    /// such task runs.
     func startLateJobs() {
         Task.detached { [self] in
-            // A second copy of the library runs no loop. Its jobs stay queued, because actors on its main loop must not
-            // run in parallel with the main thread.
+            // If this is a second copy of the library, it runs no loop. Its jobs stay queued, because actors on its
+            // main loop must not run in parallel with the main thread.
             if OneCopy.other != nil { return OneCopy.explain("Executor") }
             logLateJobs()
             while runLateJobs() { await Task.yield() }
         }
     }
 
-    /// Runs the queued late jobs. Never inlined: libc declares `pthread_self()` constant, so in an async function the
-    /// compiler could use its result from before a suspension.
+    /// Runs the queued late jobs. Never inlined, because libc declares `pthread_self()` constant. In an async function,
+    /// the compiler could use the result of a call before a suspension, when the task ran on another thread.
     @inline(never) private func runLateJobs() -> Bool {
         lateThread.store(pthread_self(), ordering: .relaxed)
-        // Another thread may have stored its own id meanwhile, because it runs late jobs that came after these.
+        // Another thread may have stored its own id meanwhile, if it already runs late jobs that were added after these
+        // jobs.
         defer { _ = lateThread.compareExchange(expected: pthread_self(), desired: 0, ordering: .relaxed) }
         return runAll()
     }
 
-    /// Logs the first late job of the loop. ``append(_:_:for:)`` does not log it, because the runtime may hold a lock
-    /// there.
+    /// Logs the first late job of the loop. ``append(_:_:for:)`` must not log, because Swift's runtime may hold a lock
+    /// when it calls that function.
     private func logLateJobs() {
         let first = lock.withLock { () -> Entry? in
             guard !hasLateJobs else { return nil }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes elements from an item of a loop to a waiting task.
 
-/// Delivers elements from an item of a loop to one waiting task. It merges a new element with an element that the task
-/// has not taken yet. So a slow task costs no memory.
+/// Delivers elements from an item of a loop to one waiting task. A mailbox merges a new element with an element that
+/// the task has not taken yet, so elements do not pile up before a slow task.
 ///
 /// A mailbox is an actor and its own executor, so it can keep the job of the waiting task. The thread that sends an
 /// element runs this job immediately. The job only takes the element, and then the task continues on its own executor.
-/// A continuation would resume the task on Swift's thread pool, and the task would have to switch to the loop's thread.
+/// With a continuation, the task would first resume on Swift's thread pool, and would have to switch to the loop's
+/// thread from there.
 ///
 /// The item and the mailbox retain each other until ``close(_:)``. If the item is a delayed perform, the mailbox keeps
 /// only its name.
@@ -39,16 +40,16 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         Lock.giveBack(lock)
     }
 
-    /// Why no more elements will come; nil while the mailbox is open.
+    /// The reason why the mailbox was closed; nil while it is open.
     package nonisolated var reason: End? { lock.withLock { end } }
 
-    /// The error for a task that waits for a single element, if the mailbox closes without one.
+    /// The error for a task that waits for a single element, if the mailbox is closed before that element comes.
     nonisolated var failure: any Error {
         reason == .loopEnded ? GRunLoop.LoopEndedError() : CancellationError()
     }
 
-    /// Connects the mailbox to an item. Call it before the first ``next(isolation:)``. The item may already have sent
-    /// elements. The end of the loop closes the mailbox, and closing the mailbox invalidates `item`.
+    /// Connects the mailbox to an item. Call this function before the first call of ``next(isolation:)``. The item may
+    /// already have sent elements. The end of the loop closes the mailbox, and closing the mailbox invalidates `item`.
     package nonisolated func open(for item: any Invalidatable) { open(.item(item)) }
 
     /// Connects the mailbox to a delayed perform. Closing the mailbox cancels the perform.
@@ -56,14 +57,15 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
 
     private nonisolated func open(_ watched: Watched) {
         guard !Fork.refuses("makeAsyncIterator") else { return lock.withLock { end = .loopEnded } }
-        // Joins the waiters first, because closing the mailbox must remove it from the waiters.
+        // Adds the mailbox to the loop's waiters first. If another thread could close the mailbox before that, nothing
+        // would remove the mailbox from the waiters afterwards.
         let isAwaited = loop.lock.withLock { loop.waiters.add(self) }
         let isOpen = lock.withLock { () -> Bool in
             guard end == nil else { return false }
             self.watched = watched
             return true
         }
-        // Another thread closed the mailbox before it knew the item, so the item is removed here.
+        // If another thread closed the mailbox before the item was stored, the item is removed from the loop here.
         if !isOpen { letGo(of: watched) } else if !isAwaited { close(.loopEnded) }
     }
 
@@ -91,7 +93,7 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         }
     }
 
-    /// A job of the mailbox, which runs once there is an element or the mailbox is closed.
+    /// Runs as a job of the mailbox, when there is an element or the mailbox is closed.
     private func receive() -> Element? { takePending() }
 
     private nonisolated var isDecided: Bool { lock.withLock { isDecidedLocked } }
@@ -124,7 +126,7 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     /// effect.
     package nonisolated func close(_ reason: End) {
         guard !Fork.isChild else { return }
-        // The element, too, is released after unlocking, because its deinit may be user code.
+        // The pending element is taken, too, and released after unlocking, because its deinit may be user code.
         let (waiting, watched, element) = lock.withLock { () -> (SuspendedJob?, Watched?, Element?) in
             guard end == nil else { return (nil, nil, nil) }
             end = reason

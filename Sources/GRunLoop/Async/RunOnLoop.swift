@@ -4,12 +4,13 @@
 extension GRunLoop {
     /// Runs the closure on the loop's thread and awaits its value, as `MainActor.run` does on the main thread.
     ///
-    /// The closure is part of the task: it sees the task's priority and task-local values, and whether the task is
-    /// cancelled.
+    /// The closure runs as part of the calling task: it sees the task's priority and task-local values, and whether the
+    /// task is cancelled.
     ///
     /// The closure runs in the common modes, after the jobs that were enqueued before it. Cancelling the task does not
-    /// cancel the closure. If the loop's thread has ended, the closure runs as a late job on Swift's thread pool, which
-    /// is logged: see ``Executor``. In this case ``performAndWait(inModes:_:)`` would throw.
+    /// cancel the closure. If the loop's thread has ended, the closure runs as a late job on Swift's thread pool, and
+    /// the library logs a warning: see ``Executor``. In that case, ``performAndWait(inModes:_:)`` would throw an error
+    /// instead.
     ///
     /// The task switches to the loop's executor and back. No other thread takes part.
     ///
@@ -23,7 +24,7 @@ extension GRunLoop {
         try await Visitor(executor: executor).call(body)
     }
 
-    /// An actor on the loop, made for one call.
+    /// An actor on the loop, made for one call of ``run(_:)``.
     private actor Visitor {
         private nonisolated let executor: Executor
         nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }

@@ -6,7 +6,7 @@ struct SuspendedJob {
     private let job: UnownedJob
     private let home: JobQueue?
 
-    /// Call it on the thread that suspends the task: it stores that thread's loop.
+    /// Call this initialiser on the thread that suspends the task, because it stores the loop of that thread.
     init(_ job: UnownedJob) {
         self.job = job
         home = JobQueue.current
@@ -16,8 +16,9 @@ struct SuspendedJob {
     /// executor.
     func run(on executor: any SerialExecutor) { job.runSynchronously(on: executor.asUnownedSerialExecutor()) }
 
-    /// Enqueues the job on the task's loop, or on the thread pool if the task lives on no loop. A cancellation handler
-    /// calls this. It must not run the job itself, because the runtime has locked the task's list of handlers.
+    /// Enqueues the job on the task's loop, or on the thread pool if the task lives on no loop. This function is for
+    /// cancellation handlers. A handler must not run the job itself, because Swift's runtime has locked the task's list
+    /// of handlers.
     func enqueue(for executor: any SerialExecutor) {
         if let home {
             home.append(job, .actor, for: executor)
@@ -27,8 +28,8 @@ struct SuspendedJob {
     }
 }
 
-/// Suspends one task until ``resume(_:isCancelled:)``. A continuation would first resume an actor's task on the thread
-/// pool. If the task's loop ended meanwhile, the task would come back too late.
+/// Suspends one task until ``resume(_:isCancelled:)``. With a continuation, an actor's task would first resume on
+/// Swift's thread pool. If the actor's loop ended meanwhile, the task would return to the loop too late.
 ///
 /// Like a ``Mailbox``, a suspension is an actor and its own executor, so it can keep the job of the suspended task.
 actor Suspension<Value: Sendable>: SerialExecutor {
@@ -46,7 +47,8 @@ actor Suspension<Value: Sendable>: SerialExecutor {
     /// The value; nil until ``resume(_:isCancelled:)`` was called.
     nonisolated var known: Value? { lock.withLock { result } }
 
-    /// Waits for the value. Call it once.
+    /// Returns the value. The calling task stays suspended until ``resume(_:isCancelled:)`` is called. Call this
+    /// function once.
     func value() -> Value {
         guard let result = known else {
             Log.fatal("a task was resumed without a result. This is a bug in GRunLoop; please report it")
@@ -63,8 +65,8 @@ actor Suspension<Value: Sendable>: SerialExecutor {
         if isReady { job.run(on: self) }
     }
 
-    /// Gives the task its value, and resumes the task. Call it once, without a lock. The task may not be waiting yet.
-    /// Threads: any.
+    /// Gives the task its value, and resumes the task. Call this function once, without a lock. The task need not be
+    /// waiting yet. Threads: any.
     ///
     /// - Parameter isCancelled: whether the caller is a cancellation handler.
     nonisolated func resume(_ value: Value, isCancelled: Bool = false) {

@@ -3,7 +3,8 @@
 
 import CGRun
 
-/// A block for several modes. The queue of each mode holds the same token, and the first mode that runs takes the body.
+/// A block for several modes. The queue of each of these modes holds the same token. The first queue that runs the
+/// block takes the body.
 final class BlockToken {
     @exclusivity(unchecked) var body: (@Sendable () -> Void)?
     let queues: [BlockQueue]
@@ -14,9 +15,9 @@ final class BlockToken {
     }
 }
 
-/// The waiting blocks of one mode, or of the common modes: a ring, in the order of sequence numbers, which the whole
-/// loop shares. Guarded by the loop's lock. A queue is a plain pointer, so that a pass need not retain it. Its maker
-/// must call ``deallocate()``.
+/// A ring of the blocks that wait in one mode, or in the common modes. The blocks are in the order of their sequence
+/// numbers. One counter numbers the blocks of all queues of a loop. Guarded by the loop's lock. A queue is a plain
+/// pointer, so that a pass need not retain it. The code that makes a queue must call ``deallocate()``.
 struct BlockQueue {
     struct Entry {
         let sequence: UInt64
@@ -41,7 +42,7 @@ struct BlockQueue {
     }
 
     private struct State {
-        /// A power of two.
+        /// The size of the ring, a power of two.
         var capacity: Int
         var entries: UnsafeMutablePointer<Entry>
         var head = 0
@@ -92,7 +93,8 @@ struct BlockQueue {
         get { state.pointee.count }
         nonmutating set { state.pointee.count = newValue }
     }
-    /// The number of blocks that wait here. It decreases, too, when another queue takes a block for several modes.
+    /// The number of blocks that wait here. It also decreases when a block for several modes, which waits here, too, is
+    /// taken from another queue.
     private(set) var live: Int {
         get { state.pointee.live }
         nonmutating set { state.pointee.live = newValue }
@@ -183,8 +185,8 @@ struct BlockQueue {
     private func firstOffset(from start: UInt64) -> Int? {
         var low = 0
         if count > 0, entries[head].sequence < start {
-            // Entries before `start` belong to a block step of an outer run that is still under way. This step must not
-            // see them.
+            // Entries before `start` belong to a block step of an outer run that is still under way. The caller must
+            // not see these entries.
             var high = count
             while low < high {
                 let middle = (low + high) / 2
@@ -195,8 +197,8 @@ struct BlockQueue {
         return low < count ? low : nil
     }
 
-    /// Drops taken entries at both ends. The last entry may be taken as well, because a nested step takes the blocks
-    /// behind those of an outer step.
+    /// Drops taken entries at both ends. The last entry may be taken before the first one, because a nested step takes
+    /// only blocks behind those of the outer step.
     private func dropTakenAtEnds() {
         while count > 0, entries[head].isTaken {
             drop(at: head)

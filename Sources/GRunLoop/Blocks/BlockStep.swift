@@ -9,7 +9,7 @@ extension GRunLoop {
     @inline(__always) func runBlocksLocked(_ frame: Frame, _ mode: ModeState) {
         tell(.blocks)
         guard mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) else {
-            // No block waits, perhaps because a nested run has run the blocks. Their turn is over.
+            // No block waits, perhaps because a nested run has run the blocks. So the blocks' turn is over.
             return endTurnLocked(frame, of: .block)
         }
         if frame.run.scheduler.mayServe(.block) { runBlockStepLocked(frame, mode) }
@@ -29,9 +29,9 @@ extension GRunLoop {
         endTurnLocked(frame, of: .block)
     }
 
-    /// Returns the only queue that has blocks, if this step runs the whole queue. Nil if the step must run the blocks
-    /// one by one. Also nil if common blocks wait and the mode is not common, because a block of this step may make the
-    /// mode common.
+    /// Returns the only queue that has blocks, if this step runs the whole queue. Nil if the step must search for each
+    /// block. Also nil if common blocks wait and the mode is not common, because a block of this step may make the mode
+    /// common.
     private func onlyQueueLocked(_ mode: ModeState, from start: UInt64) -> BlockQueue? {
         let hasCommon = commonBlocks.live > 0
         guard !hasCommon || mode.isCommon && mode.blocks.live == 0 else { return nil }
@@ -40,7 +40,7 @@ extension GRunLoop {
     }
 
     /// Takes all blocks out of the queue and runs them. No other run sees these blocks, so the lock is not needed
-    /// between two of them.
+    /// between two blocks.
     private func runAllLocked(_ queue: BlockQueue, _ frame: Frame) {
         let taken = spareBlocks ?? BlockQueue()
         spareBlocks = nil
@@ -50,14 +50,15 @@ extension GRunLoop {
         let limit = sliceLength
         lock.unlock()
         repeat {
-            // Passed inout, because a copy would outlive the callout, and might be released with the lock held.
+            // The body is passed inout, because a copy would outlive the callout, and might be released with the lock
+            // held.
             var body = taken.removeFirst()
             callOutToBlock(&body, of: self)
             guard run.scheduler.usesUpSlice(limit, after: .block) else { continue }
             lock.lock()
             if endSliceLocked(frame, after: .block), taken.live > 0 {
-                // The other blocks of this step must wait. Puts them back, before the blocks that were enqueued
-                // meanwhile.
+                // The other blocks of this step must wait. They are put back into `queue`, before the blocks that were
+                // enqueued since the step began.
                 taken.appendAll(of: queue)
                 taken.exchange(with: queue)
             }

@@ -11,7 +11,7 @@ extension GRunLoop {
         enqueue(body, into: defaultMode.blocks, waking: false)
     }
 
-    /// Enqueues a block that runs once, in the first of these modes that runs.
+    /// Enqueues a block that runs once, in the first of the given modes that runs.
     ///
     /// ``Mode/common`` stands for every common mode. Blocks run in the order in which they were enqueued. This call
     /// does **not** wake a sleeping loop: the block runs after the next wake-up. If the list of modes is empty, the
@@ -79,7 +79,7 @@ extension GRunLoop {
         kick?.send()
     }
 
-    /// Enqueues a block for one queue, which needs no token.
+    /// Enqueues a block for one queue. Such a block needs no token.
     @inline(__always) private func enqueueLocked(
         _ body: consuming @escaping @Sendable () -> Void, into queue: BlockQueue
     ) {
@@ -90,8 +90,8 @@ extension GRunLoop {
 
     /// Returns the kick to send after a block was enqueued; nil if none is needed.
     ///
-    /// A run in a mode that the block is not for may serve the wake-up. So a call from another thread also makes
-    /// `.news` pending: then a host finds the block when it drives the loop again.
+    /// The wake-up may be served by a run in a mode for which the block was not enqueued. So a call from another thread
+    /// also makes `.news` pending: then a host finds the block when the host drives the loop again.
     @inline(__always) private func noteBlockEnqueuedLocked(waking: Bool) -> Kick? {
         guard waking else {
             noteEnqueuedLocked()

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// An eventfd for a thread that blocks until its message is sent, and does not run its loop meanwhile.
+// An eventfd that wakes a thread which blocks, without running its loop, until its message is sent.
 
 import CGRun
 import Synchronization
 
-/// Wakes a thread that blocks until its message is sent. Another thread may send the message. Threads: any.
+/// Wakes a thread that blocks until its message is sent. Another thread that has sent this message calls ``tell()``.
+/// Threads: any.
 package final class BlockedSender: Sendable {
     private let made = Atomic<Int32>(-1)
 
@@ -15,7 +16,8 @@ package final class BlockedSender: Sendable {
 
     deinit { if event >= 0 { cgrun_close(event) } }
 
-    /// Makes the eventfd. Call it once, and check the message again after the call: an earlier ``tell()`` does nothing.
+    /// Makes the eventfd. Call this function once. Then check again whether the message was sent, because a ``tell()``
+    /// before this call had no effect.
     package func begin() { made.store(cgrun_event_new(), ordering: .releasing) }
 
     package func tell() { if event >= 0 { cgrun_event_signal(event) } }

@@ -6,8 +6,8 @@ extension GRunLoop {
     ///
     /// There is no corresponding Core Foundation type.
     public enum SendResult: Hashable, Sendable {
-        /// The channel accepted the element. The channel delivers it once, or passes it to `undelivered` if the channel
-        /// ends first.
+        /// The channel accepted the element. The channel delivers the element once. If the channel is invalidated
+        /// first, the element is passed to `undelivered`.
         case enqueued
         /// The channel is full, and did not accept the element.
         case full
@@ -33,16 +33,17 @@ extension GRunLoop {
     /// A loop receives the elements of one thread in the order in which that thread sent them. A burst of elements
     /// wakes the loop once. Memory is not allocated for each element, unless a task waits for room to send it.
     ///
-    /// The loop treats the channel as a version-0 ``Source``. It performs this source in stage 5, in the channel's
-    /// modes, and counts it as a handled source. A pass delivers the elements that wait at that time. After
-    /// ``GRunLoop/timeSlice``, other ready work has its turn, and a later pass delivers the rest. If the closure runs
-    /// the loop in one of the channel's modes, the nested run delivers the rest.
+    /// The loop treats the channel as a version-0 ``Source``. The loop performs this source in stage 5, in the
+    /// channel's modes, and counts it as a handled source. A pass delivers the elements that wait when the source is
+    /// performed. If the delivery takes longer than ``GRunLoop/timeSlice``, other ready work has its turn, and a later
+    /// pass delivers the rest. If the receiving closure runs the loop in one of the channel's modes, the nested run
+    /// delivers the rest.
     ///
     /// A channel ends in one of two ways:
     ///
     /// - ``close()``: the channel accepts no more elements, delivers the accepted ones, and then becomes invalid.
-    ///   Releasing the last reference to the channel also closes it. But if the channel is then in no mode, it is
-    ///   invalidated, because no loop would receive its elements.
+    ///   Releasing the last reference to the channel also closes it. But if the channel is in no mode at that time,
+    ///   this invalidates the channel, because no loop would receive its elements.
     /// - ``invalidate()``: the channel accepts and delivers no more elements, and leaves its modes. The end of the
     ///   loop's thread also invalidates the channel.
     ///
@@ -51,17 +52,19 @@ extension GRunLoop {
     public final class Channel<Element>: @unchecked Sendable {
         @usableFromInline let core: ChannelCore
 
-        /// Creates a channel that has no receiver yet. You can send elements already; they wait for the receiver.
+        /// Creates a channel that has no receiver yet. You can already send elements; they wait for the receiver.
         ///
         /// - Parameters:
-        ///   - capacity: how many elements may wait. An element that the loop has taken for delivery no longer counts.
-        ///     Zero and negative values mean one; `Int.max` means no limit. Memory is allocated as it is needed.
-        ///   - undelivered: called once with each accepted element that cannot be delivered, in order. If it is nil,
-        ///     these elements are released. It is called on the thread that invalidates or releases the channel, or on
-        ///     the loop's ending thread. If the loop or a task is delivering at that time, the delivering thread calls
-        ///     it instead. This happens once the receiving closure has returned, or when the task asks for the next
-        ///     element. The channel retains `undelivered` until the channel itself is released. To avoid a reference
-        ///     cycle, capture owners of the channel weakly.
+        ///   - capacity: the largest number of elements that can wait. An element that the loop has taken for delivery
+        ///     does not count. Zero and negative values mean one; `Int.max` means no limit. Memory is allocated as it
+        ///     is needed.
+        ///   - undelivered: a closure that is called once with each accepted element that cannot be delivered, in the
+        ///     order of sending. If `undelivered` is nil, these elements are released. The closure is called on the
+        ///     thread that invalidates or releases the channel, or on the loop's ending thread. There are two
+        ///     exceptions. If the receiving closure is running at that time, the loop's thread calls `undelivered`
+        ///     after the receiving closure has returned. If a task is using elements that it has taken, the task calls
+        ///     `undelivered` when it asks for the next element. The channel retains `undelivered` until the channel
+        ///     itself is released. To avoid a reference cycle, the closure must capture owners of the channel weakly.
         ///
         /// Threads: any. The corresponding GLib function is `g_async_queue_new_full`.
         @inlinable public init(
@@ -89,8 +92,8 @@ extension GRunLoop {
             core.letGo()
         }
 
-        /// Sends an element if there is room, and never waits. You can also call it in the receiving closure and in an
-        /// async function. To wait for room in a task, call ``send(_:)``.
+        /// Sends an element if there is room, and never waits. You can also call this function in the receiving closure
+        /// and in an async function. To wait for room in a task, call ``send(_:)``.
         ///
         /// If the result is not ``SendResult/enqueued``, the element is released, unless the caller has kept a copy of
         /// it.
@@ -136,8 +139,8 @@ extension GRunLoop {
 
         /// Ends the channel after its elements are delivered. The channel accepts no more elements. Tasks that wait for
         /// room get ``SendResult/closed``. After the last element, the channel becomes invalid and leaves its modes,
-        /// and an asynchronous sequence of its elements ends. If a mode then has no other items, a run in that mode
-        /// finishes. A second call does nothing.
+        /// and an asynchronous sequence of its elements ends. If one of these modes has no other items, a run in that
+        /// mode then finishes. A second call does nothing.
         ///
         /// Threads: any. There is no corresponding Core Foundation function.
         public func close() { core.close() }
@@ -155,8 +158,8 @@ extension GRunLoop {
         /// Threads: any. There is no corresponding Core Foundation function.
         public var isOpen: Bool { core.isOpen }
 
-        /// Whether the channel may still deliver elements. After ``close()``, it is true until the last element is
-        /// delivered. False after ``invalidate()``, after the end of the loop, and in a forked child.
+        /// Whether the channel can still deliver elements. After ``close()``, the value is true until the last element
+        /// is delivered. False after ``invalidate()``, after the end of the loop, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isValid: Bool { core.isValid }
@@ -164,7 +167,7 @@ extension GRunLoop {
         /// The program's name for the channel, for people who read diagnostics. A ``Trace``, a stall monitor's report
         /// and a loop's `description` show the label at the channel's ``Source``. Nil, which is the initial value,
         /// means no label; an empty text is a label. The text is stored whole, but shown on one line and cut to 120
-        /// characters. You can set it at any time, even after the channel is invalid.
+        /// characters. You can set the label at any time, even after the channel is invalid.
         ///
         /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
         public var label: String? {
@@ -175,11 +178,11 @@ extension GRunLoop {
             }
         }
 
-        /// How many elements may wait, at least one. Threads: any.
+        /// The largest number of elements that can wait; at least one. Threads: any.
         public var capacity: Int { core.capacity }
 
-        /// How many elements wait to be taken by the loop. The number may have changed when this property returns.
-        /// Threads: any. The corresponding GLib function is `g_async_queue_length`.
+        /// How many accepted elements the loop has not taken yet. Other threads may change the number before the caller
+        /// uses it. Threads: any. The corresponding GLib function is `g_async_queue_length`.
         public var count: Int { core.waiting }
     }
 }

@@ -2,16 +2,17 @@
 // A channel without its element type: one lock, and pieces of memory that senders fill and the receiver empties.
 //
 // The receiver takes all pieces together, and then uses them without the lock. So the lock is held for a few
-// instructions only, and no element costs an allocation. An element may be moved with the lock held, because a move
-// runs no user code. All other operations on an element, such as its deinit, happen without the lock. A function whose
-// name ends in `Locked` is called with this lock held.
+// instructions only. Memory is allocated for pieces, and not for each element. An element may be moved with the lock
+// held, because a move runs no user code. All other operations on an element, such as its deinit, happen without the
+// lock. A function whose name ends in `Locked` is called with the channel's lock held.
 //
-// The generic part (Channel.swift) is small, because the compiler specialises it in the program.
+// Keep the generic part (Channel.swift) small, because the compiler makes a copy of it for each element type in the
+// program.
 
 import Synchronization
 
-/// The state of a channel. The program's ``GRunLoop/Channel`` retains it, and so does the channel's source until the
-/// channel is invalid.
+/// The state of a channel. The program's ``GRunLoop/Channel`` retains this object. Until the channel is invalid, the
+/// channel's source retains it, too.
 @usableFromInline final class ChannelCore: @unchecked Sendable {
     /// The result of ``begin()``: the address for an element, or why the element is not accepted.
     @usableFromInline enum Slot {
@@ -37,7 +38,8 @@ import Synchronization
     @exclusivity(unchecked) var guarded = Guarded()
     @exclusivity(unchecked) var own = Own()
 
-    /// True if the channel was invalidated or has left a mode. The receiver checks this flag before the next element.
+    /// True if the channel was invalidated or has left a mode, and the receiver has not noticed this yet. The receiver
+    /// checks this flag before the next element.
     let mustRecheck = Atomic(false)
 
     struct Guarded {
@@ -46,26 +48,30 @@ import Synchronization
         var spare = ChannelSpare()
         /// True if the receiver will look for elements anyway, so that a sender need not signal the channel's source.
         var isScheduled = false
-        /// The channel's source; nil before there is a receiver, and after the channel is invalid.
+        /// The channel's source; nil before the channel has a receiver, and once the channel is invalid.
         var source: GRunLoop.Source?
-        /// The loop that receives; nil until there is a receiver. It is set only once, so the receiver reads it without
-        /// the lock.
+        /// The loop that receives; nil until the channel has a receiver. The loop never changes after that, so the
+        /// receiver reads it without the lock.
         var loop: GRunLoop?
         var senders = ChannelSenders()
         /// Senders that ``takeOne(to:)`` has made room for, and that must still be resumed.
         var admitted: [ChannelSender] = []
-        /// How many deliveries are on the stack of the loop's thread; 1 while a task has a batch. If it is not 0,
-        /// ``invalidate()`` leaves the remaining elements to the delivery or the task.
+        /// How many deliveries are on the stack of the loop's thread; 1 while a task has a batch. If the number is not
+        /// 0, ``invalidate()`` leaves the remaining elements to the delivery or the task.
         var busy = 0
-        /// The mailbox of the receiving task; nil if a closure receives. It is closed when the channel ends.
+        /// The mailbox of the receiving task; nil if a closure receives. The mailbox is closed when the channel becomes
+        /// invalid.
         var mailbox: Mailbox<Void>?
-        /// True if a task receives. It stays true after the channel's end, because the task may still use its batch.
+        /// True if a task receives. The flag stays true after the channel's end, because the task may still use its
+        /// batch.
         var isReadByTask = false
     }
 
-    /// The receiver's batch, which only the receiver uses. A nested run continues with the same batch.
+    /// The receiver's batch. Other threads access it only with the lock held, and only while `busy` is 0. A nested run
+    /// continues with the outer run's batch.
     struct Own {
-        /// The receiver empties the first piece, from `next` to `end`.
+        /// The receiver takes elements from the first piece. `next` and `end` delimit this piece's elements that are
+        /// not taken yet.
         var pieces = ChannelPieces()
         var next: UnsafeMutableRawPointer?
         var end: UnsafeMutableRawPointer?
@@ -73,13 +79,13 @@ import Synchronization
         var isSignalled = false
         /// The loop's time slice at the time when a task took the batch.
         var slice = Scheduler.standardSlice
-        /// True if the task has taken an element in this turn. Otherwise a used-up slice does not end the turn, because
-        /// each turn must deliver an element.
+        /// True if the task has taken an element in its current turn. While it is false, a used-up slice does not end
+        /// the turn, because each turn must deliver an element.
         var hasTaken = false
 
         var hasRest: Bool { next != end || pieces.hasSecond }
 
-        /// Whether the batch has more elements after the next one.
+        /// Whether the batch has more elements after its next element.
         func hasMore(_ type: ChannelElementType) -> Bool {
             pieces.hasSecond || next != end && next.unsafelyUnwrapped + type.size != end
         }
@@ -128,7 +134,8 @@ import Synchronization
         if let told { Self.tell(told) }
     }
 
-    /// Makes room for one element. Returns nil, or why there is no room.
+    /// Makes room for one element. Returns nil if there is room now, otherwise the reason why the element is not
+    /// accepted.
     @inline(never) private func makeRoomLocked() -> Slot? {
         guard guarded.state == .open else { return .closed }
         guard guarded.sent.count < capacity else { return .full }
@@ -151,8 +158,8 @@ import Synchronization
 
     // MARK: The batch. Receiver only
 
-    /// Takes all sent elements as the next batch. Call it when the last batch is used up. The caller resumes the
-    /// returned senders, whose elements were accepted.
+    /// Takes all sent elements as the next batch. Call this function when the previous batch is used up. The caller
+    /// resumes the returned senders, whose elements were accepted.
     func takeBatchLocked() -> [ChannelSender] {
         giveBackUsedLocked()
         own.pieces = guarded.sent.takeAll(type)
@@ -177,7 +184,7 @@ import Synchronization
         return element
     }
 
-    /// Moves on to the next piece. Returns whether there is one.
+    /// Moves on to the batch's next piece. Returns false if the batch has no further piece.
     @inline(never) private func takeNextPiece() -> Bool {
         guard own.pieces.hasSecond, let used = own.pieces.removeFirst() else { return false }
         own.beginPiece(type)
@@ -187,7 +194,7 @@ import Synchronization
 
     // MARK: Taking one by one, without a batch: each element counts as waiting until it is taken
 
-    /// Like ``commit()``, but does not signal the receiver. Returns whether the caller must signal it.
+    /// Like ``commit()``, but does not signal the receiver. Returns whether the caller must signal the receiver.
     func commitAnswering() -> Bool {
         guarded.sent.commit(type)
         let isFirst = !guarded.isScheduled
@@ -196,20 +203,20 @@ import Synchronization
         return isFirst
     }
 
-    /// Moves the first element to `memory`, if there is one. If `isLeft` is true, no sender signals the receiver for
-    /// the remaining elements. If `hasAdmitted` is true, the caller calls ``resumeSenders()``.
+    /// Moves the first element to `memory`, if there is one. If `isLeft` is true, elements remain for which no sender
+    /// will signal the receiver. If `hasAdmitted` is true, the caller must call ``resumeSenders()``.
     func takeOne(to memory: UnsafeMutableRawPointer) -> (isTaken: Bool, isLeft: Bool, hasAdmitted: Bool) {
         lock.lock()
         defer { lock.unlock() }
         let isTaken = !guarded.sent.isEmpty
         if let used = guarded.sent.takeFirst(to: memory, upTo: capacity, type) { guarded.spare.giveBack(used) }
-        // Waiting senders get the room before the lock is released. Otherwise a new sender could overtake them.
+        // Waiting senders get the new room before the lock is released. Otherwise a new sender could overtake them.
         if !guarded.senders.isEmpty { guarded.admitted += admitSendersLocked() }
         guarded.isScheduled = !guarded.sent.isEmpty
         return (isTaken, guarded.isScheduled, !guarded.admitted.isEmpty)
     }
 
-    /// Resumes the senders that ``takeOne(to:)`` has made room for. Call it without the lock.
+    /// Resumes the senders that ``takeOne(to:)`` has made room for. Call this function without the lock.
     func resumeSenders() {
         let admitted = lock.withLock {
             defer { guarded.admitted = [] }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The receiving side of a channel: the version-0 source that delivers batches, and the end of the channel and its
+// The receiving side of a channel: the version-0 source that delivers batches, and the end of the channel and of this
 // source.
 
 import Synchronization
@@ -7,8 +7,8 @@ import Synchronization
 extension ChannelCore {
     // MARK: The receiver
 
-    /// Sets the channel's receiver. If the channel has a receiver already, logs a message and returns false. Any
-    /// thread.
+    /// Sets the channel's receiver. If the channel has a receiver already, logs a message and returns false. Threads:
+    /// any.
     ///
     /// - Parameter task: the mailbox of the receiving task; nil if a closure receives.
     func bind(
@@ -39,8 +39,8 @@ extension ChannelCore {
         if tells { guarded.isScheduled = true }
         lock.unlock()
         if tells { Self.tell(source) }
-        // Another thread may have invalidated the channel before the channel joined the loop's waiters. Then it is
-        // removed here.
+        // Another thread may have invalidated the channel before the channel joined the loop's waiters. Then the
+        // channel is removed from these waiters here.
         if lock.withLock({ guarded.state == .invalid }) { forget(loop) }
         return true
     }
@@ -49,7 +49,8 @@ extension ChannelCore {
         GRunLoop.Source(cancel: noteLeft, perform: perform)
     }
 
-    /// The source's cancel closure. It makes the receiver check whether the channel is still in the mode.
+    /// The cancel closure of the channel's source. It makes the receiver check whether the channel is still in the
+    /// mode.
     var noteLeft: @Sendable (GRunLoop, GRunLoop.Mode) -> Void {
         { [self] _, _ in mustRecheck.store(true, ordering: .relaxed) }
     }
@@ -57,7 +58,7 @@ extension ChannelCore {
     private func join(_ name: GRunLoop.Mode, of loop: GRunLoop) {
         guard let source = lock.withLock({ guarded.source }) else { return }
         loop.add(source, forMode: name)
-        // The source may have been signalled while it was in no mode, which woke no loop.
+        // If the source was signalled while it was in no mode, the signal woke no loop.
         if source.isSignalled { loop.wakeUpEveryRun() }
     }
 
@@ -88,11 +89,12 @@ extension ChannelCore {
 
     // MARK: Delivering, in the callout of the source
 
-    /// Passes the address of each waiting element to `body`, which moves the element out. Elements that are sent
-    /// meanwhile wait for the next pass or a nested run.
+    /// Passes the address of each waiting element to `body`, which moves the element out. Elements that are sent during
+    /// the delivery wait for the next pass or a nested run.
     @usableFromInline func deliver(_ body: (UnsafeMutableRawPointer) -> Void) {
         guard let (run, slice) = beginDelivery({ $0.hasMore(type) }) else { return }
-        // The position is kept in the channel, because a nested run in `body` continues from there.
+        // The position in the batch is kept in the channel, because a nested run in `body` continues from this
+        // position.
         while let element = takeNext() {
             if !own.hasRest { unsignalLast() }
             body(element)
@@ -105,7 +107,7 @@ extension ChannelCore {
     /// Passes the elements of one piece to `body`, which moves them out or destroys them.
     @usableFromInline func deliverBatch(_ body: (_ first: UnsafeMutableRawPointer, _ count: Int) -> Void) {
         guard beginDelivery({ $0.pieces.hasSecond }) != nil else { return }
-        // The piece leaves the batch first. Otherwise a nested run in `body` would deliver its elements again.
+        // The piece leaves the batch first. Otherwise a nested run in `body` would deliver the piece's elements again.
         guard own.hasRest, let piece = own.pieces.removeFirst() else { return endDelivery() }
         own.beginPiece(type)
         if !own.hasRest { unsignalLast() }
@@ -113,9 +115,11 @@ extension ChannelCore {
         endDelivery(of: piece)
     }
 
-    /// Begins a delivery. If the last batch is used up, takes a new one. Returns nil if the channel is invalid.
+    /// Begins a delivery. If the current batch is used up, takes a new one. Returns nil if the channel is invalid or no
+    /// run is under way.
     ///
-    /// - Parameter leavesRest: whether the batch has more elements than this delivery's first element or first piece.
+    /// - Parameter leavesRest: returns whether the batch has more elements than the first element or first piece of
+    ///   this delivery.
     private func beginDelivery(_ leavesRest: (Own) -> Bool) -> (Run, slice: Nanoseconds)? {
         guard let loop = guarded.loop, let found = loop.lock.withLock({ loop.frame.map { ($0.run, loop.sliceLength) } })
         else { return nil }
@@ -135,13 +139,14 @@ extension ChannelCore {
         return found
     }
 
-    /// Clears the signal before the last element is delivered, because a nested run would find no element.
+    /// Called before the last element of the batch is delivered. Clears the source's signal if no further element
+    /// waits, because a nested run would find no element.
     private func unsignalLast() {
         if own.isSignalled { lock.withLock(unsignalLocked) }
     }
 
-    /// Clears the signal if no element is left. The lock is held, because otherwise the signal of an element that
-    /// another thread sends now would be lost.
+    /// Clears the source's signal if no element is left. Without the lock, this function could clear the signal of an
+    /// element that another thread sends now.
     private func unsignalLocked() {
         guard !own.hasRest, guarded.sent.isEmpty else { return }
         own.isSignalled = false
@@ -153,8 +158,8 @@ extension ChannelCore {
     private func mayGoOn() -> Bool {
         let source = lock.withLock {
             // Only the outermost delivery clears the flag, so that every delivery on the stack sees it. A thread that
-            // invalidates the channel takes this lock, too. If it came before, the source is nil here. If it comes
-            // afterwards, it sets the flag again.
+            // invalidates the channel acquires this lock, too. If that thread had the lock earlier, the source is nil
+            // here. If it gets the lock later, it sets the flag again.
             if guarded.busy == 1 { mustRecheck.store(false, ordering: .relaxed) }
             return guarded.source
         }
@@ -183,7 +188,7 @@ extension ChannelCore {
 
     // MARK: The end. Any thread
 
-    /// Accepts no more elements. Invalidates the channel once the accepted elements are delivered.
+    /// Makes the channel accept no more elements. The channel is invalidated after the accepted elements are delivered.
     @usableFromInline func close() {
         guard !Fork.isChild else { return }
         lock.lock()
@@ -199,11 +204,12 @@ extension ChannelCore {
         if isOver { invalidate() } else if let told { Self.tell(told) }
     }
 
-    /// Invalidates the channel. Remaining elements are passed to `type.giveUp`, here or at the end of the current
-    /// delivery.
+    /// Invalidates the channel. Passes the remaining elements to `type.giveUp`. If a delivery is under way or a task
+    /// has a batch, the receiver does this later.
     @usableFromInline func invalidate() { invalidate(type.giveUp) }
 
-    /// Invalidates the channel. Unless a delivery is under way, passes the remaining elements to `giveUp`.
+    /// Invalidates the channel. Passes the remaining elements to `giveUp`, unless a delivery is under way or a task has
+    /// a batch.
     func invalidate(_ giveUp: ChannelElementType.GiveUp) {
         guard !Fork.isChild else { return }
         lock.lock()
@@ -228,10 +234,11 @@ extension ChannelCore {
         _ = loop.lock.withLock { loop.waiters.remove(self) }
     }
 
-    /// Takes the rest of the batch, and the elements that were sent later.
+    /// Takes the rest of the batch, and the elements that were sent after the batch was taken.
     private func takeRemainsLocked() -> (batch: Own, sent: ChannelPieces) {
         var batch = own
-        // `own` is written only if it has a piece, because a task without a batch may be reading it now.
+        // `own` is written only if it has a piece. If it has none, a task without a batch may be reading `own` now, and
+        // a write would be a data race.
         if batch.pieces.first != nil { own = Own() }
         let taken = guarded.sent.taken
         let sent = guarded.sent.takeAll(type)
@@ -261,7 +268,7 @@ extension ChannelCore {
         }
     }
 
-    /// Called when the program releases the channel. Closes the channel if it is in a mode; otherwise invalidates it.
+    /// Called when the program releases the channel. If the channel is in a mode, closes it; otherwise invalidates it.
     @usableFromInline func letGo() {
         guard !Fork.isChild else { return }
         let isReceived = lock.withLock { guarded.source?.isInModes == true }
@@ -271,14 +278,14 @@ extension ChannelCore {
     var isValid: Bool { !Fork.isChild && lock.withLock { guarded.state != .invalid } }
     @usableFromInline var isOpen: Bool { !Fork.isChild && lock.withLock { guarded.state == .open } }
 
-    /// How many elements were sent and not taken by the loop yet.
+    /// How many elements were sent and have not yet been taken by the loop.
     @usableFromInline var waiting: Int { Fork.isChild ? 0 : lock.withLock { guarded.sent.count } }
 }
 
 extension ChannelCore: AsyncWaiter {
     /// Invalidates the channel, on the loop's ending thread. A delivery on this thread's stack never returns, so it no
-    /// longer counts as busy. But a task may still use its batch on another thread, so `busy` does not change for a
-    /// task.
+    /// longer counts as busy. But if a task receives, `busy` does not change, because the task may still use its batch
+    /// on another thread.
     func loopHasEnded() {
         lock.withLock { if !guarded.isReadByTask { guarded.busy = 0 } }
         invalidate()

@@ -4,16 +4,17 @@
 import Synchronization
 
 extension GRunLoop.Channel {
-    /// Returns the channel's elements as an asynchronous sequence, for `for await`. In the given modes, the loop wakes
-    /// the awaiting task. The task takes all elements that wait, and is not suspended again until it has used them.
+    /// Returns the channel's elements as an asynchronous sequence, for `for await`. When elements wait, a run of the
+    /// loop in one of the given modes wakes the awaiting task. The task takes all elements that wait, and is not
+    /// suspended again until it has used them.
     ///
-    /// If the task runs on the loop's own executor, it lets other ready work have its turn after
-    /// ``GRunLoop/timeSlice``.
+    /// If the task runs on the loop's own executor and uses elements for longer than ``GRunLoop/timeSlice``, it yields,
+    /// so that other ready work has its turn.
     ///
-    /// A channel has one receiver, which is never replaced. If there is a receiver already, a new iterator logs a
-    /// message and ends immediately. Cancelling the task or releasing the iterator invalidates the channel. The
-    /// sequence also ends when the channel is invalidated, when a closed channel has delivered its elements, and when
-    /// the loop's thread ends.
+    /// A channel has one receiver, which is never replaced. If the channel has a receiver already, a new iterator logs
+    /// a message and has no elements. Cancelling the awaiting task or releasing the iterator invalidates the channel.
+    /// The sequence also ends when the channel is invalidated, when a closed channel has delivered its elements, and
+    /// when the loop's thread ends.
     ///
     /// - Parameters:
     ///   - loop: the loop whose passes deliver the elements. The task should run on this loop: as a task of an actor
@@ -41,8 +42,8 @@ extension GRunLoop.Channel {
         /// Makes an iterator, which becomes the channel's receiver. Threads: any.
         public func makeAsyncIterator() -> Iterator { Iterator(ChannelReader(core, loop, names)) }
 
-        /// The receiver of a channel, for `for await`. Releasing it invalidates the channel. Write the `for await` in a
-        /// function, because at the top level of a program Swift never releases the iterator.
+        /// The receiver of a channel, for `for await`. Releasing the iterator invalidates the channel. Write the `for
+        /// await` in a function, because at the top level of a program Swift never releases the iterator.
         ///
         /// Only one task at a time can use an iterator. If two tasks await the same iterator, the program stops with a
         /// message.
@@ -73,12 +74,12 @@ extension GRunLoop.Channel {
     }
 }
 
-/// The receiver of a channel, if a task receives. Only one task at a time uses it.
+/// The receiver of a channel, if a task receives. Only one task at a time uses the reader.
 @usableFromInline final class ChannelReader: Sendable {
     private let core: ChannelCore
     private let loop: GRunLoop
     private let mailbox: Mailbox<Void>
-    /// False if the channel had a receiver already, and in a forked child.
+    /// False if the channel already had another receiver, and in a forked child.
     private let isReceiver: Bool
 
     init(_ core: ChannelCore, _ loop: GRunLoop, _ names: [GRunLoop.Mode]) {
@@ -99,7 +100,7 @@ extension GRunLoop.Channel {
         guard isReceiver, !Fork.isChild else { return }
         core.endTaskBatch()
         core.invalidate()
-        // A channel that was invalid before it got this receiver has not closed the mailbox.
+        // If the channel was invalid before it got this receiver, the channel has not closed the mailbox.
         mailbox.close(.done)
     }
 
@@ -113,8 +114,9 @@ extension GRunLoop.Channel {
         return core.takeNext()
     }
 
-    /// Whether the time slice is used up, and other work has its turn. Always false before the first element of a turn,
-    /// and off the loop's thread. Also false in virtual time, because the next pass must not depend on a real clock.
+    /// Whether the task must let other work have its turn, because the time slice is used up. Always false before the
+    /// first element of a turn, and on any other thread than the loop's. Also false in virtual time, because the next
+    /// pass must not depend on a real clock.
     private var isOthersTurn: Bool {
         guard core.own.hasTaken, loop.isCurrent, !loop.isInVirtualTime, let frame = loop.innermost else {
             return false
@@ -132,7 +134,7 @@ extension GRunLoop.Channel {
         }
         if core.own.hasRest {
             if core.takeRecheck() { return false }
-            // The slice is used up. The task continues in another job, after the other ready work.
+            // If the slice is used up, the task continues in a later job, after the other ready work.
             if isOthersTurn {
                 await Task.yield()
                 core.own.hasTaken = false
@@ -185,7 +187,8 @@ extension ChannelCore {
         return true
     }
 
-    /// Clears `mustRecheck`. If the channel is invalid, passes the rest of the batch to `undelivered` and returns true.
+    /// Clears `mustRecheck`. If the channel is invalid, passes the rest of the batch to the channel's closure
+    /// `undelivered`, and returns true.
     func takeRecheck() -> Bool {
         mustRecheck.store(false, ordering: .relaxed)
         guard lock.withLock({ guarded.state == .invalid }) else { return false }
@@ -194,6 +197,6 @@ extension ChannelCore {
         return true
     }
 
-    /// Ends the task's use of its batch, so that ``invalidate()`` takes the rest.
+    /// Ends the task's use of its batch, so that ``invalidate()`` takes the rest of the batch.
     func endTaskBatch() { lock.withLock { guarded.busy = 0 } }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of a channel: pieces that hold several elements each.
 //
-// A channel begins with one small piece, because many channels never have many elements. A larger piece replaces a full
-// one, up to 32 KiB. After that, pieces are added, so that few elements are moved with the lock held. The pieces of a
-// burst are kept for the next burst.
+// A channel begins with one small piece, because many channels never have many elements. When this piece is full, a
+// piece of twice the size replaces it, up to 32 KiB. A full piece of 32 KiB is kept, and another piece is added. So
+// only few elements are moved with the lock held. The pieces of a burst are kept for the next burst.
 
 /// The size, alignment and functions of a channel's element type.
 @usableFromInline struct ChannelElementType {
@@ -11,7 +11,8 @@
     let alignment: Int
     /// Moves `count` elements to uninitialized memory.
     let move: (_ from: UnsafeMutableRawPointer, _ to: UnsafeMutableRawPointer, _ count: Int) -> Void
-    /// Takes `count` elements: passes them to the closure `undelivered`, or releases them if there is no such closure.
+    /// Takes `count` elements: passes each to the channel's closure `undelivered`, or releases it if there is no such
+    /// closure.
     let giveUp: GiveUp
 
     @usableFromInline typealias GiveUp = (_ first: UnsafeMutableRawPointer, _ count: Int) -> Void
@@ -28,11 +29,11 @@
     }
 }
 
-/// Memory for several elements. Its owner frees it, or returns it to ``ChannelSpare``.
+/// Memory for several elements. The owner of a piece frees it, or returns it to ``ChannelSpare``.
 struct ChannelPiece {
     private struct Head {
         let room: Int
-        /// The number of elements in the piece. It is set once the piece is no longer being filled.
+        /// The number of elements in the piece. Valid only when senders no longer fill the piece.
         var count = 0
         var next: ChannelPiece?
     }
@@ -108,15 +109,15 @@ struct ChannelPieces {
 
 /// The elements that were sent and not taken yet. Guarded by the channel's lock.
 struct ChannelSent {
-    /// The last piece is being filled.
+    /// Senders fill the last piece.
     private var pieces = ChannelPieces()
     private(set) var count = 0
     /// How many elements of the first piece were taken one by one.
     private(set) var taken = 0
-    /// The address for the next element, if there is room.
+    /// The address for the next element. Use it only if `room` is not 0.
     private(set) var slot: UnsafeMutableRawPointer?
-    /// How many elements fit from `slot` on. If it is 0, the piece or the channel is full, or the channel accepts no
-    /// more elements.
+    /// How many elements can be written from `slot` on. If the number is 0, the piece or the channel is full, or the
+    /// channel accepts no more elements.
     private(set) var room = 0
 
     var isEmpty: Bool { count == 0 }
@@ -129,7 +130,7 @@ struct ChannelSent {
         invariant(room >= 0, "the last piece had room for the element")
     }
 
-    /// Adds a piece, because the last one is full.
+    /// Adds a piece, because the last piece is full.
     mutating func append(_ piece: ChannelPiece, upTo capacity: Int, _ type: ChannelElementType) {
         endPiece(type)
         pieces.append(piece)
@@ -138,7 +139,8 @@ struct ChannelSent {
         checkInvariants(type)
     }
 
-    /// Returns whether the last piece has room now. It may be only partly filled, because the channel was full.
+    /// Sets `room` again, and returns whether the last piece has room now. The piece still has room if senders have
+    /// stopped filling it because the channel was full.
     mutating func reopen(upTo capacity: Int, _ type: ChannelElementType) -> Bool {
         guard let last = pieces.last else { return false }
         room = min(last.room - filled(last, type), capacity - count)
@@ -147,7 +149,7 @@ struct ChannelSent {
 
     var hasOnePiece: Bool { pieces.count == 1 }
 
-    /// Moves all elements from the only piece to a larger one.
+    /// Moves all elements from the only piece to a larger one, and frees the smaller piece.
     mutating func move(to larger: ChannelPiece, upTo capacity: Int, _ type: ChannelElementType) {
         guard let small = pieces.removeFirst() else { return }
         pieces.append(larger)
@@ -165,8 +167,8 @@ struct ChannelSent {
         return pieces
     }
 
-    /// Moves the first element to `memory`, if there is one. Returns the first piece if it is now empty and another one
-    /// follows. The only piece stays, and is filled again from its start.
+    /// Moves the first element to `memory`, if there is one. Returns the first piece if it is now empty and another
+    /// piece follows. If there is no other piece, the empty piece stays, and senders fill it again from its start.
     mutating func takeFirst(
         to memory: UnsafeMutableRawPointer, upTo capacity: Int, _ type: ChannelElementType
     ) -> ChannelPiece? {
@@ -210,16 +212,17 @@ struct ChannelSent {
     }
 }
 
-/// Empty pieces that are kept to be filled again. Guarded by the channel's lock.
+/// Empty pieces that the channel keeps, to fill them again. Guarded by the channel's lock.
 struct ChannelSpare {
     private(set) var pieces = ChannelPieces()
-    /// How many pieces may be kept: as many as the last batch had, but at least half the former limit.
+    /// The largest number of pieces to keep: as many as the last batch had, but at least half the former limit.
+    /// Together they have at most `mostKept` bytes.
     private var kept = 1
     /// How many elements fit into a new piece; 0 before the first piece.
     private var room = 0
 
     private static let firstRoom = 16
-    /// The greatest size of one piece, and of all kept pieces together, in bytes.
+    /// The greatest size of one piece, and the greatest size of all kept pieces together, in bytes.
     private static let (largest, mostKept) = (1 << 15, 1 << 22)
 
     mutating func take(upTo capacity: Int, _ type: ChannelElementType) -> ChannelPiece {
@@ -227,7 +230,8 @@ struct ChannelSpare {
         return pieces.removeFirst() ?? ChannelPiece(room: room, type)
     }
 
-    /// Returns an empty piece with twice the room; nil if pieces have their greatest size already.
+    /// Doubles the room of new pieces, and returns an empty piece with this room. Returns nil if pieces have their
+    /// greatest size already.
     mutating func takeLarger(upTo capacity: Int, _ type: ChannelElementType) -> ChannelPiece? {
         let most = mostRoom(upTo: capacity, type)
         guard room < most else { return nil }
@@ -251,7 +255,7 @@ struct ChannelSpare {
         while pieces.count > kept { pieces.removeFirst()?.free() }
     }
 
-    /// Frees the kept pieces. No piece is kept after this.
+    /// Frees the kept pieces. Pieces that are given back after this call are freed, too.
     mutating func end() {
         kept = 0
         freeAll()

@@ -5,8 +5,8 @@ extension GRunLoop.Channel {
     /// Calls a closure with each element, on a loop's thread, in the order in which the elements were sent.
     ///
     /// A channel has one receiver, which is never replaced. A second receiver is ignored, and a message is logged. The
-    /// channel retains the closure until the channel ends. The closure may send elements, add the channel to modes and
-    /// remove it, close the channel, and run the loop. If the loop has ended, the channel is invalidated immediately.
+    /// channel retains the closure until the channel ends. The closure may send elements, add the channel to modes,
+    /// remove it from modes, close it, and run the loop. If the loop has ended, the channel is invalidated immediately.
     ///
     /// - Parameters:
     ///   - loop: the loop whose thread receives.
@@ -23,11 +23,11 @@ extension GRunLoop.Channel {
         core.receive(on: loop, inModes: names) { Self.deliver(core, body) }
     }
 
-    /// Calls a closure that belongs to the caller's actor with each element. The closure is called and released on the
-    /// actor, and need not be `@Sendable`. The actor must live on `loop`, or `loop` must be a loop of virtual time on
-    /// the actor's thread. Otherwise the process ends with a message.
+    /// Calls a closure of the caller's actor with each element. The closure is called and released on this actor, and
+    /// need not be `@Sendable`. The actor must live on `loop`, or `loop` must be a loop of virtual time on the actor's
+    /// thread. Otherwise the process ends with a message.
     ///
-    /// Threads: the actor's. Otherwise it works like ``receive(on:inModes:_:)``.
+    /// Threads: the actor's. Everything else is as in ``receive(on:inModes:_:)``.
     @inlinable public func receive(
         on loop: GRunLoop, inModes names: [GRunLoop.Mode] = [.common], isolation: isolated any Actor,
         _ body: @escaping (sending Element) -> Void
@@ -36,11 +36,10 @@ extension GRunLoop.Channel {
         core.receive(on: loop, inModes: names, isolation: isolation) { Self.deliver(core, body) }
     }
 
-    /// Calls a closure that belongs to the main actor with each element. Write the closure as `{ @MainActor element in
-    /// ... }`. The process ends with a message if `loop` is neither the main loop nor a loop of virtual time on the
-    /// main actor.
+    /// Calls a closure of the main actor with each element. Write the closure as `{ @MainActor element in ... }`. The
+    /// process ends with a message if `loop` is neither the main loop nor a loop of virtual time on the main actor.
     ///
-    /// Threads: any. Otherwise it works like ``receive(on:inModes:_:)``.
+    /// Threads: any. Everything else is as in ``receive(on:inModes:_:)``.
     @inlinable public func receive(
         on loop: GRunLoop, inModes names: [GRunLoop.Mode] = [.common], isolation: MainActor = .shared,
         _ body: @escaping @MainActor (sending Element) -> Void
@@ -53,15 +52,15 @@ extension GRunLoop.Channel {
     ///
     /// A batch contains the elements that wait when the channel has its turn, at most 32 KiB of them. Further passes
     /// deliver the rest, and other ready work has its turn between these passes. The elements are released when the
-    /// closure returns. Elements that are sent meanwhile, and elements that a nested run delivers, are in other
-    /// batches.
+    /// closure returns. Elements that are sent while the closure runs, and elements that a nested run delivers, are in
+    /// other batches.
     ///
     /// - Parameters:
     ///   - loop: the loop whose thread receives.
     ///   - names: the modes in which the loop delivers.
     ///   - body: called with at least one element.
     ///
-    /// Threads: any. Otherwise it works like ``receive(on:inModes:_:)``.
+    /// Threads: any. Everything else is as in ``receive(on:inModes:_:)``.
     @inlinable public func receiveBatches(
         on loop: GRunLoop, inModes names: [GRunLoop.Mode] = [.common],
         _ body: @escaping @Sendable (borrowing Span<Element>) -> Void
@@ -70,11 +69,11 @@ extension GRunLoop.Channel {
         core.receive(on: loop, inModes: names) { Self.deliverBatch(core, body) }
     }
 
-    /// Calls a closure that belongs to the caller's actor with batches of elements. The closure is called and released
-    /// on the actor, and need not be `@Sendable`. The actor must live on `loop`, or `loop` must be a loop of virtual
-    /// time on the actor's thread. Otherwise the process ends with a message.
+    /// Calls a closure of the caller's actor with batches of elements. The closure is called and released on this
+    /// actor, and need not be `@Sendable`. The actor must live on `loop`, or `loop` must be a loop of virtual time on
+    /// the actor's thread. Otherwise the process ends with a message.
     ///
-    /// Threads: the actor's. Otherwise it works like ``receiveBatches(on:inModes:_:)``.
+    /// Threads: the actor's. Everything else is as in ``receiveBatches(on:inModes:_:)``.
     @inlinable public func receiveBatches(
         on loop: GRunLoop, inModes names: [GRunLoop.Mode] = [.common], isolation: isolated any Actor,
         _ body: @escaping (borrowing Span<Element>) -> Void
@@ -83,11 +82,11 @@ extension GRunLoop.Channel {
         core.receive(on: loop, inModes: names, isolation: isolation) { Self.deliverBatch(core, body) }
     }
 
-    /// Calls a closure that belongs to the main actor with batches of elements. Write the closure as `{ @MainActor
-    /// elements in ... }`. The process ends with a message if `loop` is neither the main loop nor a loop of virtual
-    /// time on the main actor.
+    /// Calls a closure of the main actor with batches of elements. Write the closure as `{ @MainActor elements in ...
+    /// }`. The process ends with a message if `loop` is neither the main loop nor a loop of virtual time on the main
+    /// actor.
     ///
-    /// Threads: any. Otherwise it works like ``receiveBatches(on:inModes:_:)``.
+    /// Threads: any. Everything else is as in ``receiveBatches(on:inModes:_:)``.
     @inlinable public func receiveBatches(
         on loop: GRunLoop, inModes names: [GRunLoop.Mode] = [.common], isolation: MainActor = .shared,
         _ body: @escaping @MainActor (borrowing Span<Element>) -> Void
@@ -102,7 +101,8 @@ extension GRunLoop.Channel {
         }
     }
 
-    /// Moves an element out of the channel's memory. The caller then has the only reference to it.
+    /// Moves an element out of the channel's memory. The channel keeps no copy of the element, so the result is
+    /// `sending`.
     @inlinable static func take(_ slot: UnsafeMutableRawPointer) -> sending Element {
         nonisolated(unsafe) let element = slot.assumingMemoryBound(to: Element.self).move()
         return element
@@ -153,10 +153,10 @@ extension GRunLoop.Channel: GRunLoop.Item {
     /// Adds the channel to another mode of its loop, removes it from a mode, or returns whether it is in a mode: see
     /// ``GRunLoop/Item/carryOut(_:of:forMode:)``.
     ///
-    /// If you add the channel to a loop that does not receive from it, or before it has a receiver, the call is ignored
+    /// If you add the channel before it has a receiver, or to another loop than the receiving one, the call is ignored
     /// and a message is logged. After a removal, the loop delivers nothing more in that mode, not even the rest of the
-    /// current batch. But a task keeps the elements that it has taken already. All other elements wait until the
-    /// channel is added to a mode again.
+    /// current batch. But a receiving task keeps the elements that it has taken already. All other elements wait until
+    /// the channel is added to a mode again.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopAddSource`, `CFRunLoopRemoveSource` and
     /// `CFRunLoopContainsSource`.

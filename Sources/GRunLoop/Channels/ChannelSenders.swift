@@ -3,20 +3,20 @@
 
 /// A waiting task or thread, and its element. Guarded by the channel's lock.
 @usableFromInline final class ChannelSender: @unchecked Sendable {
-    /// The element; nil once the channel has accepted it.
+    /// The address of the element; nil once the channel has accepted the element.
     private var element: UnsafeMutableRawPointer?
     private var waiter: Waiter?
     /// The result for a waiting thread. It is set before the thread's semaphore is signalled.
     fileprivate private(set) var result = GRunLoop.SendResult.full
 
     fileprivate var next: ChannelSender?
-    /// Not retained, because `next` is retained. Otherwise there would be a reference cycle.
+    /// Not retained, because two neighbours that retain each other would be a reference cycle.
     fileprivate unowned(unsafe) var previous: ChannelSender?
     fileprivate var isListed = false
 
     init(_ element: UnsafeMutableRawPointer) { self.element = element }
 
-    /// Moves the element into the channel, to `slot`. Call it with the lock held.
+    /// Moves the element into the channel, to `slot`. Call this function with the lock held.
     func move(to slot: UnsafeMutableRawPointer, _ type: ChannelElementType) {
         guard let element = element.take() else { return }
         type.move(element, slot, 1)
@@ -27,7 +27,7 @@
         case thread(Semaphore)
     }
 
-    /// Ends the wait with a result. Call it once, without the lock.
+    /// Ends the wait with a result. Call this function once, without the lock.
     func resume(_ result: GRunLoop.SendResult, isCancelled: Bool = false) {
         switch waiter.take() {
         case .task(let suspension): suspension.resume(result, isCancelled: isCancelled)
@@ -41,8 +41,8 @@
     fileprivate func wait(_ waiter: Waiter) { self.waiter = waiter }
 }
 
-/// A linked list of the waiting senders, because a cancelled sender leaves it from the middle. Guarded by the channel's
-/// lock.
+/// The waiting senders, in a linked list, because a cancelled sender can leave the list from its middle. Guarded by the
+/// channel's lock.
 struct ChannelSenders {
     private var first: ChannelSender?
     private unowned(unsafe) var last: ChannelSender?
@@ -94,8 +94,8 @@ struct ChannelSenders {
 }
 
 extension ChannelCore {
-    /// Suspends the task until there is room for the element at `element`. An accepted element is moved out. A
-    /// cancelled task does not wait.
+    /// Suspends the task until the channel has accepted the element at the address `element`, or has ended. If the
+    /// channel accepts the element, the element is moved out of this memory. A cancelled task does not wait.
     nonisolated(nonsending) func wait(toSend element: UnsafeMutableRawPointer) async -> GRunLoop.SendResult {
         let (sender, suspension) = (ChannelSender(element), Suspension<GRunLoop.SendResult>())
         enqueue(sender, .task(suspension))
@@ -108,7 +108,7 @@ extension ChannelCore {
         for suspension: Suspension<GRunLoop.SendResult>, of sender: ChannelSender, isolation: isolated (any Actor)?
     ) async -> GRunLoop.SendResult {
         await withTaskCancellationHandler {
-            // Captured, so that the closure stays on the caller's executor.
+            // This capture keeps the closure on the caller's executor.
             _ = isolation
             return await suspension.value()
         } onCancel: {
@@ -116,13 +116,13 @@ extension ChannelCore {
         }
     }
 
-    /// Blocks the thread until there is room for the element at `element`, or until `end`. An accepted element is moved
-    /// out.
+    /// Blocks the thread until the channel has accepted the element at the address `element` or has ended, but at most
+    /// until `end`. If the channel accepts the element, the element is moved out of this memory.
     func wait(toSend element: UnsafeMutableRawPointer, until end: Nanoseconds) -> GRunLoop.SendResult {
         let (sender, semaphore) = (ChannelSender(element), Semaphore())
         enqueue(sender, .thread(semaphore))
-        // Only the thread that removes the sender from the list resumes it. If `cancel` does not remove it, another
-        // thread will resume it.
+        // Only the thread that removes the sender from the list resumes the sender. If `cancel` does not find the
+        // sender in the list, another thread has removed it and will resume it.
         if !semaphore.wait(until: end) {
             cancel(sender)
             _ = semaphore.wait(until: .never)
@@ -147,7 +147,8 @@ extension ChannelCore {
         for sender in admitted { sender.resume(.enqueued) }
     }
 
-    /// Ends a sender's wait with ``GRunLoop/SendResult/full``, if it still waits. Any thread, after ``enqueue(_:_:)``.
+    /// If a sender still waits, ends its wait with ``GRunLoop/SendResult/full``. Call this function only after
+    /// ``enqueue(_:_:)``. Threads: any.
     private func cancel(_ sender: ChannelSender) {
         let wasListed = lock.withLock { () -> Bool in
             guard sender.isListed else { return false }

@@ -9,8 +9,8 @@ final class Child: Sendable {
     let pid: Int32
     let descriptor: Int32
 
-    /// - Throws: an error if the exit status can certainly never be read. Otherwise the wait could last forever, or end
-    ///   with a process that is not a child.
+    /// - Throws: an error if the exit status can certainly never be read. Without this error, the wait could last
+    ///   forever, or report the end of a process that is not a child.
     init(_ pid: Int32) throws(GRunLoop.SystemError) {
         // Process ids are positive. In other calls, such as waitpid(2), zero and negative numbers mean process groups.
         guard pid > 0 else { throw .notAChild(pid) }
@@ -18,7 +18,7 @@ final class Child: Sendable {
         guard descriptor >= 0 else { throw Self.error(errno, of: pid) }
         self.pid = pid
         self.descriptor = descriptor
-        // pidfd_open(2) opens any process. Only a wait reveals whether the process is a child of this one.
+        // pidfd_open(2) opens any process. Only a wait reveals whether the opened process is a child of this process.
         switch look(reaping: false) {
         case .success: break
         case .failure(.statusLost) where !cgrun_children_are_discarded() || !cgrun_is_readable(descriptor):
@@ -36,7 +36,7 @@ final class Child: Sendable {
     var hasEnded: Bool { look(reaping: false) != nil }
 
     /// Reaps the child. Returns its status, or the reason why the status is unknown; nil while the child runs or a
-    /// debugger holds it. After that, the kernel does not know the child any more.
+    /// debugger holds it. Once the child was reaped, the kernel does not know it any more.
     func reap() -> Result<GRunLoop.ExitStatus, GRunLoop.SystemError>? { look(reaping: true) }
 
     private func look(reaping: Bool) -> Result<GRunLoop.ExitStatus, GRunLoop.SystemError>? {

@@ -4,12 +4,13 @@
 extension GRunLoop {
     /// Suspends the task until a child process has ended, and reaps the child. No thread is blocked.
     ///
-    /// If the task is cancelled, the child is neither ended nor reaped, and its status stays for the next caller. Only
-    /// one caller may wait for a child: see ``ChildSource``. When this returns, the child's pipe may still hold output:
-    /// also read the pipe to its end.
+    /// If the task is cancelled, the child is neither ended nor reaped, and a later call can still get its status. Wait
+    /// for a child in one place only: see ``ChildSource``. When this method returns, a pipe from the child may still
+    /// hold output: also read the pipe to its end.
     ///
     /// - Parameters:
-    ///   - pid: a child of this process that was not reaped yet. If it has already ended, the task is not suspended.
+    ///   - pid: a child of this process that was not reaped yet. If the child has already ended, the task is not
+    ///     suspended.
     ///   - names: the modes in which the loop notices the end of the child. While none of these modes runs, the task
     ///     stays suspended.
     /// - Returns: the exit status of the child.
@@ -17,8 +18,8 @@ extension GRunLoop {
     ///   `CancellationError` as soon as the task is cancelled. ``LoopEndedError`` if the loop's thread has ended or
     ///   ends, and in a forked child.
     ///
-    /// Threads: any. The task is resumed as by ``ItemSequence/Iterator/next()``. There is no corresponding Core
-    /// Foundation function; GLib's is `g_subprocess_wait_async`.
+    /// Threads: any. The task is resumed in the same way as by ``ItemSequence/Iterator/next()``. There is no
+    /// corresponding Core Foundation function; GLib's is `g_subprocess_wait_async`.
     nonisolated(nonsending) public func waitForExit(
         of pid: Int32, inModes names: [Mode] = [.common]
     ) async throws -> ExitStatus {
@@ -27,9 +28,11 @@ extension GRunLoop {
         let child = try Child(pid)
         if let outcome = child.reap() { return try outcome.get() }
         let mailbox = Mailbox<Void>(of: self) { older, _ in older }
-        // Closes the mailbox even if the task is cancelled before it first suspends.
+        // Closes the mailbox in any case, also if adding the source throws an error. Otherwise the mailbox and the
+        // source would retain each other forever.
         defer { mailbox.close(.done) }
-        // The task reaps the child, not this closure. Otherwise the status would be lost if the task is cancelled now.
+        // The child is reaped by the task, not by this closure. Otherwise the status would be lost if the task is
+        // cancelled now.
         let source = OwnDescriptorSource(descriptor: child.descriptor) { source, _ in
             guard child.hasEnded else { return source.waitForDebugger() }
             source.invalidate()

@@ -7,11 +7,13 @@ extension GRunLoop {
     /// A source whose closure is called once, after a child process has ended.
     ///
     /// The source reaps the child right before it calls the closure. It installs no SIGCHLD handler and does not touch
-    /// other children. So you can use it together with GLib and swift-subprocess, which have their own children.
+    /// other children. So you can use it together with GLib and swift-subprocess, which reap only the children that
+    /// they wait for.
     ///
     /// **A child has one owner**: only the code that reaps the child gets its status. `GSubprocess`,
     /// `g_child_watch_add()`, Foundation's `Process` and swift-subprocess reap their own children: do not make a source
-    /// for these. If other code reaps a child of GLib's, GLib reports status 0, even if the child failed.
+    /// for these children. If other code than GLib reaps a child that GLib waits for, GLib reports status 0, even if
+    /// the child failed.
     ///
     /// Invalidating or releasing the source neither ends nor reaps the child. Another source can then wait for the
     /// child, even if the child has ended meanwhile.
@@ -23,10 +25,10 @@ extension GRunLoop {
     ///
     /// 1. Watch the pipe with a ``DescriptorSource``, and read until `read(2)` returns 0.
     /// 2. In the handler of the child source, store the outcome.
-    /// 3. Continue in the handler that is called second. If other processes may hold the pipe open, set a timer in the
-    ///    child source's handler.
+    /// 3. Continue in the handler that is called second. If other processes may hold the pipe open, start a timer in
+    ///    the child source's handler. If the output has not ended when the timer fires, close the pipe and continue.
     ///
-    /// `Examples/Sources/daemon` does this.
+    /// The program in `Examples/Sources/daemon` waits for both events.
     ///
     /// Threads: any. There is no corresponding Core Foundation type. The corresponding GLib function is
     /// `g_child_watch_source_new`. libdispatch's `DISPATCH_SOURCE_TYPE_PROC` does not exist on Linux.
@@ -47,7 +49,7 @@ extension GRunLoop {
         /// Creates a source that waits for the end of a child, and can be added to any loop.
         ///
         /// - Parameters:
-        ///   - pid: a child of this process that was not reaped yet. It may have ended already.
+        ///   - pid: a child of this process that was not reaped yet. The child may have ended already.
         ///   - handler: a closure that is called once, on the loop's thread. The source is already invalid during the
         ///     call. The closure is released when the source is released.
         /// - Throws: ``SystemError`` immediately, if the status can certainly never be read.
@@ -92,14 +94,15 @@ extension GRunLoop {
             }
         }
 
-        /// Whether the source is valid. False once ``invalidate()`` was called or the end of the child is reported, and
-        /// in a forked child.
+        /// Whether the source is valid. False after a call of ``invalidate()``, during and after the call of the
+        /// closure, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isValid: Bool { standIn.isValid }
 
         /// Removes the source from every mode, permanently. The child continues, and is not reaped. If another thread
-        /// invalidates the source, a call whose turn has come may still begin. A second call does nothing.
+        /// than the loop's invalidates the source, a call of the closure that is about to begin may still happen. A
+        /// second call does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() { _ = standIn.end(lettingGoOf: confined) }

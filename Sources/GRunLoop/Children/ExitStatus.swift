@@ -6,8 +6,9 @@ import Glibc
 extension GRunLoop {
     /// How a child process has ended.
     ///
-    /// There is no corresponding Core Foundation type. Foundation has `Process.terminationStatus` and
-    /// `terminationReason`, and C has the status of `waitpid(2)`.
+    /// There is no corresponding Core Foundation type. The corresponding Foundation properties are
+    /// `Process.terminationStatus` and `terminationReason`. In C, the corresponding value is the status of
+    /// `waitpid(2)`.
     public enum ExitStatus: Hashable, Sendable, CustomStringConvertible {
         /// The process has called `exit()`, or returned from `main()`.
         case exited(code: Int32)

@@ -25,11 +25,11 @@ struct DescriptorBatch: ~Copyable {
     /// True if the last query filled the batch: the kernel may have more events.
     private var isFull = false
     /// The maximum number of events of the next query. The kernel moves fetched events to the end of its list. If every
-    /// full batch were discarded early, the loop would service the same few descriptors forever. So after a full batch
-    /// is discarded, each query fetches one event, until a batch is used up.
+    /// full batch were discarded before it is used up, the loop could service the same few descriptors forever. So
+    /// after a full batch is discarded, each query fetches one event, until a batch is used up.
     private var room = Int32(size)
-    /// Selects which event of a large batch is checked: its position, as a 32-bit fraction of the batch. It also
-    /// selects which queries fetch two events.
+    /// The position of the event to check in a large batch, as a 32-bit fraction of the batch's length. This number
+    /// also selects the queries that fetch two events.
     private var turn: UInt32 = 0
     private var lost: [LostNumber] = []
 
@@ -50,8 +50,8 @@ struct DescriptorBatch: ~Copyable {
         count == 0 || self.mode != ObjectIdentifier(mode)
     }
 
-    /// Returns the next source to call and its conditions; nil if the batch has none for this mode. Drops the leading
-    /// events that no source waits for any more.
+    /// Returns the next source to call and its conditions; nil if the batch has no event for a source of this mode.
+    /// Drops the leading events that no source waits for any more.
     mutating func first(in mode: ModeState) -> DescriptorSet.Receiver? {
         while !isEmpty(in: mode) {
             if let receiver = mode.descriptors.receiver(of: slot(0).pointee) { return receiver }
@@ -66,16 +66,17 @@ struct DescriptorBatch: ~Copyable {
         invariant(0...Self.size ~= count, "a batch holds no more than it has room for")
     }
 
-    /// Returns the maximum number of events of the next query. If the maximum is one, one query in eight fetches two
-    /// events instead. Otherwise, if every second query were discarded before its event is serviced, the loop would
-    /// service the same descriptor forever.
+    /// Returns the maximum number of events of the next query. If `room` is one, one query in eight fetches two events
+    /// instead. Otherwise a loop that discards the event of every second query could service the same descriptor
+    /// forever.
     private mutating func nextRoom() -> Int32 {
         guard room == 1 else { return room }
         turn &+= 0x9E37_79B9
         return turn < 1 << 29 ? 2 : 1
     }
 
-    /// Drops the remaining events. If their descriptors are still ready, the next query returns them again.
+    /// Drops the remaining events. If the descriptors of these events are still ready, the next query returns their
+    /// events again.
     mutating func discard() {
         if count > 0, isFull { room = 1 }
         mode = nil
@@ -84,8 +85,9 @@ struct DescriptorBatch: ~Copyable {
 
     /// Queries the mode's epoll without waiting. Returns false, with errno set, if the query fails.
     ///
-    /// The new batch begins after the descriptor that was serviced last. The kernel may list the descriptors in the
-    /// same order each time. A program that services one event in each run would then always get the first descriptor.
+    /// The new batch begins after the descriptor that was serviced most recently, because the kernel may list the
+    /// descriptors in the same order each time. Otherwise a program that services one event in each run would always
+    /// get the first descriptor.
     mutating func fetch(from mode: ModeState) -> Bool {
         if self.mode != nil { room = Int32(Self.size) }
         self.mode = ObjectIdentifier(mode)
@@ -97,7 +99,7 @@ struct DescriptorBatch: ~Copyable {
         guard count > 1, let last = (0..<count).first(where: { events[$0].data.u64 == mode.lastWatch }) else {
             return found >= 0
         }
-        // Moves the events up to and including the last serviced descriptor to the end.
+        // Moves the event of the descriptor that was serviced most recently, and all events before it, to the end.
         if last < count - 1 {
             reverse(0, last + 1)
             reverse(last + 1, count)
@@ -116,8 +118,8 @@ struct DescriptorBatch: ~Copyable {
 
     /// Drops the events that no source waits for any more. Returns whether the epoll must be replaced.
     ///
-    /// Checks every number of a small batch, but only one number of a large batch, to cost at most as much as the
-    /// query.
+    /// Checks every descriptor number of a small batch, but only one number of a large batch, so that the checks cost
+    /// at most as much as the query.
     mutating func dropOrphans(of mode: ModeState) -> Bool {
         guard !isEmpty(in: mode) else { return false }
         let confirmsAll = !isLarge
@@ -137,8 +139,8 @@ struct DescriptorBatch: ~Copyable {
     /// Checks one event of a large batch. Returns false if no source waits for the event, or if the event's number no
     /// longer belongs to the watched file.
     mutating func confirmOne(in mode: ModeState) -> Bool {
-        // Steps of the golden ratio reach every event sooner or later, even if each batch begins a few events later
-        // than the batch before.
+        // The position advances by the golden ratio each time. So every event is checked sooner or later, even if each
+        // batch begins a few events after the beginning of the previous batch.
         turn &+= 0x9E37_79B9
         return isSound(Int((UInt64(turn) * UInt64(count)) >> 32), in: mode, confirms: true)
     }
@@ -152,7 +154,8 @@ struct DescriptorBatch: ~Copyable {
             return false
         }
         return source._withUnsafeGuaranteedRef {
-            // A descriptor of the library is not checked: the program does not know it, and so does not close it.
+            // A descriptor that the library owns is not checked, because the program does not know it, and so does not
+            // close it.
             guard confirms, !$0.ownsDescriptor, !mode.descriptors.confirm(event) else { return true }
             lost.append(LostNumber(descriptor: event.descriptor, label: Labels.suffix(of: $0)))
             return false
@@ -164,9 +167,9 @@ struct DescriptorBatch: ~Copyable {
         return lost
     }
 
-    /// Removes the event of `source` from the batch, and returns its receiver. Usually it is the first event, but a
-    /// test may choose another one. Returns nil if the batch no longer has the event. In that case, the source may have
-    /// been deallocated.
+    /// Removes the event of `source` from the batch, and returns the event's receiver. Usually this is the first event,
+    /// but a test may choose another event. Returns nil if the batch no longer has the event. In that case, `source`
+    /// may have been deallocated.
     mutating func take(_ source: Unmanaged<GRunLoop.DescriptorSource>, in mode: ModeState) -> DescriptorSet.Receiver? {
         guard !isEmpty(in: mode) else { return nil }
         for index in 0..<count {
@@ -179,7 +182,8 @@ struct DescriptorBatch: ~Copyable {
         return nil
     }
 
-    /// Takes the first event. Returns nil if the batch is empty, or if no source waits for the event.
+    /// Removes the first event from the batch, and returns its receiver. Returns nil if the batch is empty, or if no
+    /// source waits for the event.
     @inline(__always) mutating func takeFirst(in mode: ModeState) -> DescriptorSet.Receiver? {
         guard !isEmpty(in: mode), let receiver = mode.descriptors.receiver(of: slot(0).pointee) else { return nil }
         takeOut(at: 0, for: receiver, in: mode)
@@ -214,7 +218,7 @@ struct LostNumber {
 
 extension epoll_event {
     /// The event's data holds the descriptor number and the generation of its watch. A batch may still hold an event of
-    /// an earlier watch of the same number, but with another generation.
+    /// an earlier watch of the same number. The generation of that event differs.
     init(events: UInt32, descriptor: Int32, generation: UInt32) {
         self.init(
             events: events, data: epoll_data_t(u64: UInt64(generation) << 32 | UInt64(UInt32(bitPattern: descriptor))))

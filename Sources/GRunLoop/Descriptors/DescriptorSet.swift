@@ -16,17 +16,17 @@ final class DescriptorSet {
     private struct Watch {
         /// The source that was added first, retained; nil if the descriptor is not watched.
         var source: Unmanaged<GRunLoop.DescriptorSource>?
-        /// Distinguishes this watch from an earlier watch of the same number, whose event may still be in a batch. 0 if
-        /// the descriptor is not watched.
+        /// Distinguishes this watch from an earlier watch of the same number. An event of the earlier watch may still
+        /// be in a batch. 0 if the descriptor is not watched.
         var generation: UInt32 = 0
-        /// True once a second source of the descriptor is added, until its last source is removed. Meanwhile the
-        /// sources are in `shared`.
+        /// True from the addition of the descriptor's second source until the removal of its last source. During this
+        /// time, the sources are in `shared`.
         var isShared = false
     }
 
     private(set) var epoll: Int32 = -1
     /// The watch of each descriptor, indexed by number. Numbers are small, because the system assigns the lowest free
-    /// one.
+    /// number.
     private var watches = UnsafeMutableBufferPointer<Watch>(start: nil, count: 0)
     private var shared: [Int32: SharedDescriptor] = [:]
     private var count = 0
@@ -44,8 +44,8 @@ final class DescriptorSet {
     }
 
     var isEmpty: Bool { count == 0 }
-    /// The epoll if it watches any descriptor, otherwise -1, because each descriptor in a poll makes a sleep 160 to 380
-    /// ns slower.
+    /// The epoll if it watches any descriptor, otherwise -1. An epoll without descriptors is left out of polls, because
+    /// each descriptor in a poll makes a sleep 160 to 380 ns slower.
     var watched: Int32 { count == 0 ? -1 : epoll }
 
     var all: [GRunLoop.DescriptorSource] { watchedDescriptors.flatMap(sources) }
@@ -91,7 +91,8 @@ final class DescriptorSet {
         if epoll < 0 {
             epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
             guard epoll >= 0 else { throw .init(errno: errno, of: "epoll_create1(2)") }
-            // Also watches the sources that an earlier rebuild left without an epoll.
+            // If a call of ``rebuild()`` could not make an epoll, the set already has sources, and their watches begin
+            // now.
             watchAll()
         }
         let known = watch(of: descriptor)
@@ -125,7 +126,8 @@ final class DescriptorSet {
             watch.source?.release()
         }
         if watch.isShared {
-            // The entry stays until the last source is removed, because it records whose turn is next.
+            // The entry in `shared` stays until the last source is removed, because it records which source is called
+            // next.
             if left.isEmpty { shared[descriptor] = nil } else { shared[descriptor]?.remove(source) }
             watches[Int(descriptor)].isShared = !left.isEmpty
         }
@@ -149,7 +151,7 @@ final class DescriptorSet {
     {
         let descriptor = source.descriptor
         let others = Self.union(sources(of: descriptor).filter { $0 !== source })
-        // The kernel always watches for hang-ups and errors, and for the conditions of the other sources.
+        // In any case, the kernel watches for hang-ups, for errors, and for the conditions of the other sources.
         let changed = former.symmetricDifference(source.conditionsLocked).subtracting(others.union([.hangUp, .error]))
         guard !changed.isEmpty else { return nil }
         do throws(GRunLoop.SystemError) {
@@ -210,8 +212,8 @@ final class DescriptorSet {
     private func makeRoom(for descriptor: Int32) {
         guard descriptor >= watches.count else { return }
         let needed = Swift.max(16, 1 << (Int.bitWidth - Int(descriptor).leadingZeroBitCount))
-        // calloc(), because an all-zero watch means that the descriptor is not watched. The system provides only those
-        // pages of a large table that are used.
+        // Calls calloc(), because an all-zero watch means that the descriptor is not watched. The system allocates only
+        // those pages of a large table that are used.
         guard let memory = calloc(needed, MemoryLayout<Watch>.stride) else {
             Log.fatal("no memory is left for watching descriptor \(descriptor)")
         }
@@ -232,7 +234,7 @@ final class DescriptorSet {
         return watchAll() ?? error
     }
 
-    /// Adds every descriptor of the set to the epoll. Returns the error if a sandbox forbids it, otherwise nil. A
+    /// Adds every descriptor of the set to the epoll. Returns the error if a sandbox forbids that, otherwise nil. A
     /// closed number is skipped without an error.
     @discardableResult private func watchAll() -> GRunLoop.SystemError? {
         var forbidden: GRunLoop.SystemError?
@@ -262,8 +264,9 @@ final class DescriptorSet {
     /// Returns whether the event's number still belongs to the watched file. If the number belongs to another file now,
     /// watches that file.
     ///
-    /// If a duplicate keeps the old file open, the epoll goes on watching it. To detect that, this adds the number to
-    /// the epoll. The kernel refuses to add the same pair of number and file twice, so normally nothing changes.
+    /// If a duplicate keeps the old file open, the epoll continues to watch the old file. To detect that, this function
+    /// adds the number to the epoll. The kernel refuses to add the same pair of number and file twice, so normally
+    /// nothing changes.
     func confirm(_ event: DescriptorBatch.Event) -> Bool {
         guard !cgrun_has_forked(), epoll >= 0 else { return true }
         let descriptor = event.descriptor
@@ -278,8 +281,9 @@ final class DescriptorSet {
         return false
     }
 
-    /// Whether a sandbox forbids `epoll_ctl(2)`. Such an error says nothing about the number, so the watch must stay.
-    /// The kernel refuses to add an epoll to itself with EINVAL, so any other error comes from a sandbox.
+    /// Whether a sandbox forbids `epoll_ctl(2)`. An error from a sandbox says nothing about the descriptor, so the
+    /// watch must stay. The kernel refuses to add an epoll to itself with EINVAL, so any other error comes from a
+    /// sandbox.
     private var isSandboxed: Bool {
         var event = epoll_event()
         return epoll_ctl(epoll, EPOLL_CTL_ADD, epoll, &event) != 0 && errno != EINVAL
@@ -289,7 +293,8 @@ final class DescriptorSet {
         shared[event.descriptor]?.receiver(of: event.events)
     }
 
-    /// Records that the receiver is about to be called. If its descriptor is shared, the next turn is another source's.
+    /// Records that the receiver is about to be called. If several sources share the descriptor, another source is
+    /// called next.
     func noteTurn(of receiver: Receiver, on descriptor: Int32) {
         if receiver.isShared { noteSharedTurn(of: receiver, on: descriptor) }
     }

@@ -4,9 +4,9 @@
 extension GRunLoop {
     /// A source whose closure is called when its descriptor is ready, for example readable or writable.
     ///
-    /// The source is level-triggered: its closure is called again in every pass while the condition holds. The loop
-    /// does not read from the descriptor. Use non-blocking descriptors: if another closure drains the descriptor, this
-    /// source's closure may still get one spurious call, as in every level-triggered loop.
+    /// The source is level-triggered: its closure is called again in every pass while a condition that it waits for
+    /// holds. The loop does not read from the descriptor. Use non-blocking descriptors: if another closure drains the
+    /// descriptor, this source's closure may still get one spurious call, as in every level-triggered loop.
     ///
     /// Several sources may watch one descriptor for different conditions. If two sources wait for the same condition,
     /// only the source that was added later gets it. A descriptor source can be in one loop at a time, and in any
@@ -15,23 +15,23 @@ extension GRunLoop {
     /// Remove or invalidate the source before you close the descriptor. Let the closure capture the object that owns
     /// the descriptor: Swift releases an object after its last use, not at the end of its scope.
     ///
-    /// Also remove or invalidate the source before `dup2(2)` gives the number another file, and add the source again
+    /// Also remove the source before `dup2(2)` gives the descriptor's number another file, and add the source again
     /// afterwards. Otherwise the loop continues to watch the old file. The loop always notices the new file when a
-    /// source of the number is added, changed or removed. Usually an event of the old file also reveals the new file.
-    /// Then the loop logs a warning, drops the event, and watches the new file. If no duplicate keeps the old file
-    /// open, there is no such event. If the new file cannot be polled, like a regular file or `/dev/null`, the closure
-    /// is not called for the new file.
+    /// source of this number is added, changed or removed. Usually an event of the old file also reveals the new file.
+    /// In that case, the loop logs a warning, drops the event, and watches the new file. If no duplicate keeps the old
+    /// file open, no event reveals the new file. If the new file cannot be polled, like a regular file or `/dev/null`,
+    /// the closure is not called for the new file.
     ///
-    /// If a closure runs a nested loop in one of the source's modes while the condition holds, the nested loop calls
-    /// the closure again, and so on. Read first, or remove the source before the nested run.
+    /// If the closure starts a nested run in one of the source's modes while a condition holds, the nested run calls
+    /// the closure again, and so on. So read the data or remove the source before the nested run.
     ///
     /// For signals and child processes, use ``SignalSource`` and ``ChildSource``.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 1. The GLib
     /// function is `g_unix_fd_source_new`.
     public class DescriptorSource: @unchecked Sendable {
-        /// The conditions that a source waits for, or has found. The bits have the values of `poll(2)`, which
-        /// `epoll(7)` and GLib also use. The corresponding GLib type is `GIOCondition`.
+        /// The conditions that a source waits for, or that the loop has found. The bits have the values of `poll(2)`,
+        /// which `epoll(7)` and GLib also use. The corresponding GLib type is `GIOCondition`.
         public struct Conditions: OptionSet, Hashable, Sendable, CustomStringConvertible {
             /// The conditions as bits.
             public let rawValue: UInt32
@@ -47,11 +47,11 @@ extension GRunLoop {
             public static let writable = Conditions(rawValue: 1 << 2)
             /// There is an exceptional condition, such as out-of-band data (`POLLPRI`).
             public static let priority = Conditions(rawValue: 1 << 1)
-            /// The other end has closed (`POLLHUP`). Every source of the descriptor gets this condition, even if it
-            /// does not wait for it.
+            /// The other end has closed (`POLLHUP`). Every source of the descriptor gets this condition, even a source
+            /// that does not wait for it.
             public static let hangUp = Conditions(rawValue: 1 << 4)
-            /// The descriptor has failed (`POLLERR`). Every source of the descriptor gets this condition, even if it
-            /// does not wait for it.
+            /// The descriptor has failed (`POLLERR`). Every source of the descriptor gets this condition, even a source
+            /// that does not wait for it.
             public static let error = Conditions(rawValue: 1 << 3)
 
             /// The names of the conditions, joined by `+`.
@@ -75,8 +75,8 @@ extension GRunLoop {
         public let descriptor: Int32
         var isCommonItem = false
         var isValidLocked = true
-        // The conditions fit into one byte, so that the object has 72 bytes, for which malloc uses 80. With one more
-        // byte, malloc would use 96.
+        // The conditions fit into one byte, so that the object has 72 bytes, for which malloc uses 80 bytes. With one
+        // more byte, malloc would use 96 bytes.
         @exclusivity(unchecked) private var conditionBits: UInt8
         /// The conditions. The caller holds the guardian.
         var conditionsLocked: Conditions { Conditions(rawValue: UInt32(conditionBits)) }
@@ -87,11 +87,12 @@ extension GRunLoop {
         ///
         /// You can change the conditions at any time. For example, wait for ``Conditions/writable`` only while there is
         /// something to write. If you remove a condition, it is not reported any more, even if the loop has found it
-        /// already. If another thread removes it, a call that has begun may still report it. If you add a condition
-        /// that holds now, the loop reports it, even if the loop sleeps.
+        /// already. If another thread than the loop's removes the condition, a call that has already begun may still
+        /// report it. If you add a condition that holds now, the loop reports it, even if the loop sleeps.
         ///
         /// A change costs one system call for each mode of the source, or none if the kernel watches for the same
-        /// conditions as before. If the descriptor was closed meanwhile, the loop logs that. Unknown bits are dropped.
+        /// conditions as before. If the descriptor was closed before the change, the loop logs this mistake. Unknown
+        /// bits are dropped.
         ///
         /// Threads: any. The corresponding Core Foundation functions are `CFFileDescriptorEnableCallBacks` and
         /// `CFFileDescriptorDisableCallBacks`. The GLib function is `g_source_modify_unix_fd`.
@@ -124,8 +125,8 @@ extension GRunLoop {
         ///   - descriptor: an open descriptor that can be polled. The caller owns it, and the source never closes it.
         ///   - conditions: the conditions to wait for. ``Conditions/hangUp`` and ``Conditions/error`` are always
         ///     reported.
-        ///   - handler: a closure that is called on the loop's thread with the conditions that were found. It is
-        ///     released when the source is released.
+        ///   - handler: a closure that is called on the loop's thread with the conditions that were found. The closure
+        ///     is released when the source is released.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`. The GLib function is
         /// `g_unix_fd_source_new`.
@@ -165,7 +166,7 @@ extension GRunLoop {
             }
         }
 
-        /// Whether the source is valid. False once ``invalidate()`` was called, and in a forked child.
+        /// Whether the source is valid. False after ``invalidate()`` was called, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
@@ -173,7 +174,8 @@ extension GRunLoop {
         /// Removes the source from every mode, permanently.
         ///
         /// Its closure is not called any more, even for an event that the loop has already found. If another thread
-        /// invalidates the source, a call whose turn has come may still begin. A second call does nothing.
+        /// than the loop's invalidates the source, a call of the closure that is about to begin may still happen. A
+        /// second call does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages 8 and 10 for descriptors: fetches events in batches, and performs their sources. Normally each pass performs
-// one source. If the passes in between would do nothing else, the loop leaves them out and performs several sources in
-// a row.
+// Stages 8 and 10 for descriptors: fetches events in batches, and performs the sources of these events. Normally each
+// pass performs one source. If a pass would do nothing but perform the next source, the loop leaves out the other
+// stages of that pass, and performs several sources in a row.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// Stage 10: performs a source, and then more sources in a row if the passes in between can be left out. Returns
-    /// whether at least one item counts as a handled source.
+    /// Stage 10: performs a source, and then more sources in a row, as long as the pass before each of them can be left
+    /// out. Returns whether at least one item counts as a handled source.
     func serviceDescriptorLocked(_ source: Unmanaged<DescriptorSource>, _ frame: Frame, _ mode: ModeState) -> Bool {
         frame.run.scheduler.noteServed(.descriptor)
         let handled = performLocked(source, frame, mode)
@@ -16,7 +16,7 @@ extension GRunLoop {
     }
 
     /// Services events one after the other, as long as the pass before the next event can be left out. The last item
-    /// may be of another kind. Returns whether at least one item counts as a handled source.
+    /// may be of another kind than a descriptor. Returns whether at least one item counts as a handled source.
     private func serviceEventsLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         var handled = false
@@ -40,8 +40,9 @@ extension GRunLoop {
         return handled
     }
 
-    /// Whether the pass before the next descriptor can be left out. It cannot if the run has a limit, because the pass
-    /// reads the clock, or if the pass would serve the main queue first. A traced loop leaves out no pass.
+    /// Whether the pass before the next descriptor can be left out. The pass is needed if the run has a time limit,
+    /// because a pass reads the clock. The pass is also needed if it would serve the main queue first. A traced loop
+    /// leaves out no pass.
     @inline(__always) private func canSkipPassLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         return isNextHeadEmptyLocked(frame, mode) && run.deadline == .never && !mode.descriptors.isEmpty
@@ -66,7 +67,7 @@ extension GRunLoop {
     // MARK: What is fetched
 
     /// Takes the next event. If the batch is used up, fetches a new batch first. Returns nil if a wake-up or a timer is
-    /// ready, if the loop must look at everything, or if no descriptor is ready.
+    /// ready, if the loop must first ask the kernel about every kind of item, or if no descriptor is ready.
     @inline(__always) func takeEventLocked(_ run: Run, _ mode: ModeState) -> DescriptorSet.Receiver? {
         guard readyLocked([.wakeUp, .timer], in: mode).isEmpty, servesFromMemoryLocked(run) else { return nil }
         let hasFetched = fetchIfUsedUpLocked(mode)
@@ -83,8 +84,8 @@ extension GRunLoop {
         return receiver
     }
 
-    /// Queries the mode's epoll if the batch is used up. Returns whether it did. A batch that still has events is not
-    /// used up, even if their sources were removed.
+    /// Queries the mode's epoll if the batch is used up. Returns whether the epoll was queried. A batch that still has
+    /// events is not used up, even if the sources of these events were removed.
     @discardableResult func refillBatchLocked(_ mode: ModeState) -> Bool {
         guard fetchIfUsedUpLocked(mode) else { return false }
         endFetchLocked(mode)
@@ -108,12 +109,12 @@ extension GRunLoop {
     }
 
     /// Replaces the mode's epoll after a watched number was closed or given another file. The old file is still open
-    /// through a duplicate, so the old epoll would report it forever. The old watch cannot be removed, because no
-    /// number refers to it any more.
+    /// through a duplicate, so the old epoll would report the old file forever. The old watch cannot be removed,
+    /// because the watched number no longer belongs to the old file.
     private func replaceEpollLocked(of mode: ModeState) {
         let lost = batch.takeLost()
         let error = mode.descriptors.rebuild()
-        // The other events of the batch belong to watches of the old epoll. The new epoll reports them again.
+        // The other events of the batch belong to watches of the old epoll. The new epoll reports these events again.
         batch.discard()
         host.poll.forgetEpoll(of: mode)
         lock.unlock()

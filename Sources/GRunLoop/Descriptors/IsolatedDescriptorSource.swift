@@ -2,16 +2,17 @@
 // Descriptor sources whose closures belong to an actor: see Isolated.swift.
 
 extension GRunLoop.DescriptorSource {
-    /// Creates a descriptor source whose closure belongs to the caller's actor, and is called and released there.
+    /// Creates a descriptor source whose closure belongs to the caller's actor, and is called and released on this
+    /// actor.
     ///
-    /// `isolation` is that actor: pass `self` in an actor, or `#isolation` anywhere. If the actor does not live on a
-    /// run loop, the process ends with a message. The closure need not be `@Sendable`.
+    /// `isolation` is the caller's actor: pass `self` in an actor, or `#isolation` anywhere. If the actor does not live
+    /// on a run loop, the process ends with a message. The closure need not be `@Sendable`.
     ///
-    /// The source can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time. If it
-    /// is added to another loop, the process ends with a message. The source retains the closure and the actor until
-    /// the source is invalidated.
+    /// The source can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time. If
+    /// the source is added to another loop, the process ends with a message. The source retains the closure and the
+    /// actor until the source is invalidated.
     ///
-    /// Threads: the actor's. Everything else is as in ``init(descriptor:conditions:handler:)``.
+    /// Threads: the actor's thread. Everything else is as in ``init(descriptor:conditions:handler:)``.
     public convenience init(
         descriptor: Int32, conditions: Conditions = .readable,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.DescriptorSource, Conditions) -> Void
@@ -20,11 +21,11 @@ extension GRunLoop.DescriptorSource {
         self.init(descriptor, conditions, confined: confined, confined.descriptorHandler)
     }
 
-    /// Creates a descriptor source whose closure belongs to the main actor, and is called and released there. Write the
-    /// closure as `{ @MainActor _, _ in ... }`.
+    /// Creates a descriptor source whose closure belongs to the main actor, and is called and released on this actor.
+    /// Write the closure as `{ @MainActor _, _ in ... }`.
     ///
-    /// The source can be added only to the main loop or, on the main actor, to a loop of virtual time. If it is added
-    /// to another loop, the process ends with a message.
+    /// The source can be added only to the main loop or, on the main actor, to a loop of virtual time. If the source is
+    /// added to another loop, the process ends with a message.
     ///
     /// Threads: any. Everything else is as in ``init(descriptor:conditions:handler:)``.
     public convenience init(

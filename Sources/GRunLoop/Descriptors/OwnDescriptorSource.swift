@@ -3,10 +3,10 @@
 
 /// A source whose descriptor the library owns, so that no other code closes the descriptor.
 ///
-/// The source may represent another object in the modes, such as a signal source. In that case it keeps the object
-/// alive: see ``StandIn``.
+/// The source can represent another object in the modes, such as a signal source. In that case, the source keeps this
+/// object alive: see ``StandIn``.
 package final class OwnDescriptorSource: GRunLoop.DescriptorSource, @unchecked Sendable {
-    /// The object that the source represents; otherwise the source itself.
+    /// The object that the source represents, or the source itself if it represents no object.
     package var owner: AnyObject { content ?? self }
     private let content: (any GRunLoop.Item)?
     private let kind: String
@@ -14,7 +14,7 @@ package final class OwnDescriptorSource: GRunLoop.DescriptorSource, @unchecked S
 
     /// - Parameters:
     ///   - kind: a word for the thing that the source waits for.
-    ///   - number: the number of that thing; nil means the descriptor.
+    ///   - number: the number of that thing; nil means the number of the descriptor.
     package init(
         descriptor: Int32, of kind: String = "descriptor", _ number: Int32? = nil,
         ownedBy owner: (any GRunLoop.Item)? = nil, confined: Confined? = nil,
@@ -30,7 +30,8 @@ package final class OwnDescriptorSource: GRunLoop.DescriptorSource, @unchecked S
     override var ownsDescriptor: Bool { true }
     override var shown: AnyObject { owner }
 
-    /// Invalidates the object that the source represents. The program may have this source from a ``GRunLoop/Trace``.
+    /// Invalidates the source or, if it represents an object, that object. The program can get the source from a
+    /// ``GRunLoop/Trace``.
     override public func invalidate() {
         if let content { content.invalidate() } else { end() }
     }

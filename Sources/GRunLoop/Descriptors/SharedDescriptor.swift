@@ -5,8 +5,8 @@
 struct SharedDescriptor {
     private struct Member {
         let source: GRunLoop.DescriptorSource
-        /// The number of the source's last turn. It is kept across batches and runs, because a program may make one run
-        /// for each event.
+        /// The number of the source's last turn. The number is kept across batches and runs, because a program may
+        /// start a new run for each event.
         var lastTurn: UInt64
     }
 
@@ -27,8 +27,8 @@ struct SharedDescriptor {
         return nil
     }
 
-    /// Adds a source. Its turn comes after the other turns, but before that of the source that was called last.
-    /// Otherwise a source that is removed and added again in each call would always be first.
+    /// Adds a source. The new source is called after the other sources, but before the source that was called most
+    /// recently. Otherwise a source that is removed and added again in each call would always be called first.
     mutating func add(_ source: GRunLoop.DescriptorSource) {
         members.append(Member(source: source, lastTurn: turns - 1))
     }
@@ -39,7 +39,7 @@ struct SharedDescriptor {
 
     /// Returns the source to call for `events`. If several sources wait for one condition, the source that was added
     /// last gets it (item 109). Every source gets hang-ups and errors. Among the sources that get a condition, the
-    /// source that has waited longest is called.
+    /// source whose last turn was longest ago is called.
     func receiver(of events: UInt32) -> DescriptorSet.Receiver? {
         var claimed: GRunLoop.DescriptorSource.Conditions = []
         var next: (member: Member, ready: GRunLoop.DescriptorSource.Conditions)?

@@ -3,9 +3,10 @@
 
 /// Connects a signal source, a child source or a message port to the descriptor source that represents it in the modes.
 ///
-/// The modes retain the descriptor source, and the source retains the object. So the object lives as long as it is in a
-/// mode. The stand-in refers to the source weakly. When the object is in no mode and not being called, the source is
-/// released. The next addition to a mode makes another source.
+/// The modes retain the descriptor source, and the descriptor source retains the object: the signal source, child
+/// source or port. So the object lives as long as it is in a mode. The stand-in refers to the descriptor source weakly.
+/// When the object is in no mode and not being called, the descriptor source is released. The next addition to a mode
+/// makes another descriptor source.
 ///
 /// Any thread.
 package final class StandIn: @unchecked Sendable {
@@ -44,7 +45,7 @@ package final class StandIn: @unchecked Sendable {
         return try source?.carryOut(operation, of: loop, forMode: mode) ?? false
     }
 
-    /// Returns the source, and makes it if there is none; nil if the object is invalid.
+    /// Returns the descriptor source, and makes one if there is none; nil if the object is invalid.
     private func sourceToAdd(for object: AnyObject, _ make: () -> OwnDescriptorSource) -> OwnDescriptorSource? {
         if let source { return source }
         let new = make()
@@ -57,13 +58,13 @@ package final class StandIn: @unchecked Sendable {
         return source
     }
 
-    /// Copies the object's label to its source.
+    /// Copies the object's label to the descriptor source that represents it.
     package func passOnLabel(of object: AnyObject) {
         if let source { Labels.pass(from: object, to: source) }
     }
 
-    /// Removes the source from every mode. No other source is made after that. Returns false if this was done before,
-    /// and in a forked child.
+    /// Removes the descriptor source from every mode. After that, the object gets no other descriptor source. Returns
+    /// false if an earlier call has done this, and in a forked child.
     ///
     /// - Parameter confined: holds the closure and its actor; nil if the closure belongs to no actor. The closure is
     ///   released.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A callout in one word, and the detail that a report shows of its item.
+// A callout in one machine word, and the detail that a report shows of the called item.
 
 /// A callout packed into one word: its kind and, if it calls an item, the item's address. The mark does not retain the
 /// item, which may have been released already.
 package struct CalloutMark {
-    /// The low four bits hold the kind or, for an observer, the activity. They are free, because the address of an
-    /// object is a multiple of 16. All bits are zero if the loop calls nothing, as for a wake-up.
+    /// The low four bits hold the kind or, for an observer, the activity. The address needs none of these bits, because
+    /// it is a multiple of 16. All bits are zero if the loop calls nothing, for example when it handles a wake-up.
     let bits: UInt
 
     private static let firstActivity = UInt(ItemKind.observer.rawValue)
@@ -24,7 +24,7 @@ package struct CalloutMark {
 
     /// The kind and the activity in one number, which is below 16.
     package var code: UInt { bits & 15 }
-    /// Nil if there is no callout.
+    /// The kind of the callout; nil if there is no callout.
     package var kind: ItemKind? {
         guard code != 0 else { return nil }
         return ItemKind(rawValue: UInt8(code < Self.firstActivity ? code : Self.firstActivity))
@@ -37,7 +37,8 @@ package struct CalloutMark {
     }
     /// The address of the item; 0 if the callout has no item.
     package var item: UInt { bits & ~15 }
-    /// The item; nil if the callout has none. Valid only during the callout, which keeps the item alive.
+    /// The item; nil if the callout has no item. Read this property only during the callout, which keeps the item
+    /// alive.
     package var object: AnyObject? {
         UnsafeRawPointer(bitPattern: item).map { Unmanaged<AnyObject>.fromOpaque($0).takeUnretainedValue() }
     }
@@ -54,7 +55,7 @@ package enum ItemDetail {
     /// Other text, which is a string literal.
     case words(String)
 
-    /// Returns the detail of an item; nil if it has none. Allocates no memory.
+    /// Returns the detail of an item; nil if the item has no detail. Allocates no memory.
     ///
     /// Takes no lock: the caller holds the lock of the item's loop, or ensures that the item does not change meanwhile.
     static func locked(of item: AnyObject) -> ItemDetail? {
@@ -67,7 +68,8 @@ package enum ItemDetail {
         }
     }
 
-    /// Returns the detail of an item that is about to be called; nil if it has none. Call it without a lock.
+    /// Returns the detail of an item that is about to be called; nil if the item has no detail. Call this function
+    /// without a lock.
     package static func ofCalled(_ item: AnyObject) -> ItemDetail? {
         guard let timer = item as? GRunLoop.Timer else { return locked(of: item) }
         return timer.guardian.withLock { locked(of: timer) }

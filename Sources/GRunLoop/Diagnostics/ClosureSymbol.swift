@@ -3,8 +3,8 @@
 // written. The address is looked up only when it is needed, so that making an item costs nothing.
 
 package enum ClosureSymbol {
-    // One struct for each closure type: as a property of its own type, a closure consists of two words. Generic code
-    // would wrap it in another closure.
+    // There is one struct for each closure type, because a property of exactly that type consists of the closure's two
+    // words. Generic code would wrap the closure in another one.
     private struct Plain { let body: (() -> Void)? }
     private struct OfTimer { let body: ((GRunLoop.Timer) -> Void)? }
     private struct OfObserver { let body: ((GRunLoop.Observer, GRunLoop.Activity) -> Void)? }
@@ -50,7 +50,7 @@ package enum ClosureSymbol {
 
     /// Returns the object that a closure has captured; nil if it has not captured exactly one object. A closure that
     /// has captured one object points to the object itself. Any other closure points to a box, which is not an object.
-    /// The first word of the metadata distinguishes the two.
+    /// The first word of the metadata distinguishes an object from a box.
     private static func object(at address: UInt) -> AnyObject? {
         guard let box = UnsafePointer<UnsafePointer<UInt>>(bitPattern: address), box.pointee.pointee == classKind else {
             return nil

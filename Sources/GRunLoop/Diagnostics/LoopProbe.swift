@@ -13,16 +13,16 @@ package import CGRun
 /// Threads: the loop's own, except where a function says otherwise. A function whose name ends in `Locked` is called
 /// with the loop's lock held, and the others without it.
 package protocol LoopProbe: AnyObject {
-    /// The loop's count of callouts, and the requests of watching threads. Valid as long as the probe.
+    /// The loop's count of callouts, and the requests of watching threads. Valid as long as the probe lives.
     var pulse: UnsafeMutablePointer<cgrun_pulse> { get }
-    /// The loop is ready for use. For the main loop, this may be called on another thread that uses the main loop
-    /// first.
+    /// The loop is ready for use. For the main loop, this function is called on the thread that first uses the main
+    /// loop, which may be another thread.
     func loopIsReady(_ loop: GRunLoop)
     /// A stage of a pass begins. ``PassStage/entry`` is also reported while loops are only watched.
     func stageBeginsLocked(_ stage: PassStage, of loop: GRunLoop)
-    /// A callout begins, and is already counted and recorded in its frame. Called right before the program's code. If
-    /// loops are not traced, it is called only if a watching thread waits to be woken, or does not know the loop's
-    /// thread yet.
+    /// A callout begins, and is already counted and recorded in its frame. The loop calls this function right before
+    /// the program's code. If loops are not traced, the loop calls it only if a watching thread waits to be woken, or
+    /// does not know the loop's thread yet.
     ///
     /// - Parameters:
     ///   - closure: the closure that is called; `.none` if it is not known.
@@ -75,14 +75,14 @@ package enum LoopChange {
 // has plain arguments, so that the caller loses no registers.
 
 extension GRunLoop {
-    /// Reports that a stage of a pass begins. Call it with the lock held.
+    /// Reports that a stage of a pass begins. Call this function with the lock held.
     @inline(__always) func tell(_ stage: PassStage) {
         #if !GRUN_NO_TRACE
             if _slowPath(cgrun_is_tracing()) { tellStage(stage) }
         #endif
     }
 
-    /// Reports that the stage of this activity begins. Call it with the lock held.
+    /// Reports that the stage of this activity begins. Call this function with the lock held.
     @inline(__always) func tell(_ activity: Activity) {
         #if !GRUN_NO_TRACE
             // A stall monitor must notice the beginning of a run, even if the run calls nothing.
@@ -90,14 +90,14 @@ extension GRunLoop {
         #endif
     }
 
-    /// Reports that the stack of runs changes, or that a sleep begins or ends. Call it with the lock held.
+    /// Reports that the stack of runs changes, or that a sleep begins or ends. Call this function with the lock held.
     @inline(__always) func tell(_ change: LoopChange) {
         #if !GRUN_NO_TRACE
             if _slowPath(cgrun_is_tracing()) { tellChange(change) }
         #endif
     }
 
-    /// Reports that a callout begins. Call it right before the program's code, without a lock.
+    /// Reports that a callout begins. Call this function right before the program's code, without a lock.
     @inline(__always) func tell(
         _ mark: @autoclosure () -> CalloutMark, closure: @autoclosure () -> ClosureSymbol.Words = .none,
         due: @autoclosure () -> Nanoseconds? = nil

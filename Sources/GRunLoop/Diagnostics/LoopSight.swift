@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a loop as other threads and the probe see it, and the functions with which they change it.
+// The state of a loop as other threads and the probe see it, and the functions with which they change this state.
 
 import CGRun
 
@@ -36,7 +36,7 @@ package struct CalloutDetails {
     package var label: Labels.Label?
     /// True if the label could not be read, because another thread held the lock of the labels.
     package var isLabelUnknown = false
-    /// Nil if the callout has no item, or if the mode no longer contains it.
+    /// The detail of the called item. Nil if the callout has no item, or if the mode no longer contains the item.
     package var item: ItemDetail?
     /// How many runs are on the stack.
     package var depth = 0
@@ -73,7 +73,7 @@ extension GRunLoop {
             isHosted: frame.run.isHosted, depth: frame.depth)
     }
 
-    /// The details of the callout that the loop is in. Call it while the loop is busy.
+    /// The details of the callout that the loop is in. Read this property while the loop is busy.
     package var calloutDetailsLocked: CalloutDetails {
         guard let frame else { return CalloutDetails() }
         var details = CalloutDetails(depth: runCountLocked)
@@ -93,13 +93,15 @@ extension GRunLoop {
         return details
     }
 
-    /// Finds the item of a callout in its mode, because the item may have been released already. The caller drops the
-    /// item before it unlocks, so that this thread never releases the last reference.
+    /// Finds the item of a callout by a search in the mode. The address in the mark cannot be used, because the item
+    /// may have been released already. The caller drops the item before it unlocks, so that this thread never releases
+    /// the last reference.
     private func itemLocked(_ mark: CalloutMark, in frame: Frame) -> AnyObject? {
         let mode = frame.mode
         func isIt(_ item: AnyObject) -> Bool { CalloutMark.address(of: item) == mark.item }
-        // The frame may already hold the next item while a closure of the marked item is being released. This function
-        // is not generic, because the first call of a generic function in a debug build allocates memory for metadata.
+        // While a closure of the marked item is being released, the frame may already hold the next item, so the
+        // addresses are compared. This function is not generic, because the first call of a generic function in a debug
+        // build allocates memory for metadata.
         func marked(_ item: AnyObject?) -> AnyObject? {
             if let item, isIt(item) { item } else { nil }
         }
@@ -117,22 +119,22 @@ extension GRunLoop {
     /// The context in which a host drives the loop; nil if there is none.
     package var homeContextLocked: OpaquePointer? { home?.context }
 
-    /// Clears the recorded callouts, which may be outdated: nothing is recorded while no thread watches.
+    /// Clears the recorded callouts, which may be outdated: no callout is recorded while no thread watches the loop.
     package func forgetCalloutsLocked() {
         for frame in framesLocked { frame.callout.store(0, ordering: .relaxed) }
     }
 
-    /// Returns a kick that ends the sleep under way, so that the sleep begins again. Send it without the lock.
+    /// Returns a kick that ends the sleep under way, so that the sleep begins again. Send the kick without the lock.
     package func interruptSleepLocked() -> Kick? { sleep.kick(self) }
 }
 
 // MARK: On the loop's thread
 
 extension GRunLoop {
-    /// Updates the state that watching threads read, when a run begins. Call it with the lock held.
+    /// Updates the state that watching threads read, when a run begins. Call this function with the lock held.
     ///
-    /// The frame may have been used by an earlier run, so its last callout is cleared. A run without a host also ends
-    /// the host's sleep, because GLib may have left out the hub's check function.
+    /// The frame may have been used by an earlier run, so its last callout is cleared. If the new run is not the
+    /// host's, the host's sleep ends, too, because GLib may not have called the hub's check function.
     package func noteRunBeginsLocked() {
         guard let frame else { return }
         frame.callout.store(0, ordering: .relaxed)
@@ -146,15 +148,15 @@ extension GRunLoop {
         innermost?._withUnsafeGuaranteedRef { UnsafeRawPointer($0.modeReference.toOpaque()) }
     }
 
-    /// The thread that has woken the present or the last sleep, and the time. Nil if it is not known, or was returned
-    /// before. Call it with the lock held.
+    /// The thread that ended the present or the most recent sleep, and the time when it did that. Nil if the thread is
+    /// not known, or was returned before. Call this function with the lock held.
     package func takeWakerLocked() -> (thread: Int32, time: Nanoseconds)? {
         sleep.takeKicker().map { ($0.thread, $0.time) }
     }
     package var isAsleepLocked: Bool { sleep.isUnderWay }
 
-    /// Returns the deadline of a callout on the real clock; nil if it has none. `due` is the deadline of a delayed
-    /// perform. In virtual time, the result is nil unless the callout is late.
+    /// Returns the deadline of a callout on the real clock; nil if the callout has none. `due` is the deadline of a
+    /// delayed perform. In virtual time, the result is nil unless the callout is late.
     package func calloutDeadline(of mark: CalloutMark, due: Nanoseconds?) -> Nanoseconds? {
         guard let deadline = due ?? timerDeadline(mark) else { return nil }
         guard let virtualTime else { return deadline }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pending work of a loop in words, for the failure of a test.
+// The pending work of a loop in words, for the message of a failed test.
 
 extension GRunLoop {
-    /// The work that waits in the loop's default mode, a line each: timers and delayed performs with their dates, the
-    /// number of blocks, and the signalled sources. The last line is the number of tasks that wait for the loop. Any
-    /// thread.
+    /// The work that waits in the loop's default mode, as lines of text. Each timer and each delayed perform has a line
+    /// with the time until it is due. Each signalled source has a line, and so does the number of blocks. The last line
+    /// is the number of tasks that wait for the loop. Any thread.
     package var pendingWork: [String] {
         guard !Fork.isChild else { return [] }
         let (timers, blocks, sources, tasks) = lock.withLock { () -> ([TimerHeap.Member], Int, [Source], Int) in
@@ -29,11 +29,11 @@ extension GRunLoop {
         return lines
     }
 
-    /// How many tasks await the loop: they sleep on its clock, or wait for its items. Any thread.
+    /// The number of tasks that await the loop, because they sleep on its clock or wait for its items. Any thread.
     package var awaitingTaskCount: Int { lock.withLock { waiters.count } }
 
-    /// Whether the innermost run would serve something without a wait, or the main queue has a block that it has not
-    /// announced yet. False if no run is on the stack. The loop's own thread, outside of a main-queue block.
+    /// Whether the innermost run would serve something without a wait, or libdispatch has not announced a block of the
+    /// main queue yet. False if no run is on the stack. The loop's own thread, outside of a main-queue block.
     package var hasReadyWork: Bool {
         lock.withLock {
             guard let frame else { return false }

@@ -4,8 +4,8 @@
 import CGRun
 import CGRunGLib
 
-/// The GLib contexts that a run has acquired, and owns until it ends. Otherwise another thread could iterate a context
-/// between two passes, or call a function there by `g_main_context_invoke()`.
+/// The GLib contexts that a run has acquired. The run owns them until the run ends. Otherwise another thread could
+/// iterate a context between two passes, or call a function there by `g_main_context_invoke()`.
 struct AcquiredContexts {
     private(set) var list: [ServedContext] = []
     private var version = -1
@@ -13,8 +13,8 @@ struct AcquiredContexts {
     /// The context that the run has pushed as the thread's default, if any. GLib retains it.
     private var pushed: OpaquePointer?
 
-    /// The run's first context; nil if the run owns none. GIO operations of the thread complete there, and other
-    /// threads wake the run through it.
+    /// The run's first context; nil if the run owns none. GIO operations that the thread starts in the run complete
+    /// there, and other threads wake the run through this context.
     var first: OpaquePointer? { list.first?.context }
 
     /// Whether the run owns every context that the mode has at this ``ModeState/contextsVersion``.
@@ -22,8 +22,8 @@ struct AcquiredContexts {
         version == self.version && isComplete
     }
 
-    /// Whether the mode's contexts have changed since the last ``update(to:version:)``. A context that could not be
-    /// acquired then, and is free now, is not a change.
+    /// Whether the mode's contexts have changed since the last ``update(to:version:)``. If a context could not be
+    /// acquired in that call and is free now, this is not a change.
     func isOutdated(_ version: Int) -> Bool { version != self.version }
 
     /// Acquires the `wanted` contexts, and releases all others. Skips a context that another thread owns; the next call
@@ -49,8 +49,8 @@ struct AcquiredContexts {
 
     private mutating func acquires(_ served: ServedContext, of wanted: [ServedContext]) -> Bool {
         if served !== wanted.first, perturbs(CGRUN_SITE_ACQUIRE) {
-            // A test simulates this refusal: no thread owns the context, so none will release it and wake the loop.
-            // Version -1 makes the run try again before it sleeps.
+            // A test simulates this refusal: no thread owns the context, so no thread will release it and wake the
+            // loop. Version -1 makes the run try again before it sleeps.
             version = -1
             return false
         }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes a loop out of its home context and puts it back, for a plug-in that is unloaded.
+// Takes a loop out of its home context and puts it back, for a plug-in that the program unloads.
 
 import Glibc
 
 extension GRunLoop {
     /// Takes the loop out of its home context, so that no host serves the loop any more.
     ///
-    /// If the host's run has begun, the call ends it: it sends a due afterWaiting, runs the blocks of an unfinished
-    /// pass, and sends exit. After the call, GLib no longer references the loop. Items stay in their modes, and wait
-    /// for ``attach()``. Meanwhile no common mode can be run. If the loop is already detached, or has no home context
-    /// yet, the call does nothing.
+    /// If a host serves the loop, the call ends the loop's run under that host. The call sends a due afterWaiting, runs
+    /// the blocks of an unfinished pass, and sends exit. After the call, GLib no longer references the loop. Items stay
+    /// in their modes, and wait for ``attach()``. Meanwhile no common mode can be run. If the loop is already detached,
+    /// or has no home context yet, the call does nothing.
     ///
     /// `dlclose()` unmaps neither this library nor a shared object that has the library linked in. So a plug-in in
     /// Swift stays in memory, and may leave items in a loop.
@@ -28,7 +28,7 @@ extension GRunLoop {
         }
         guard let former = home else { return lock.unlock() }
         endHostedRunLocked(finishesPass: true)
-        // The call above may release an object whose deinit has already detached the loop.
+        // The call of `endHostedRunLocked` may release an object whose deinit detaches the loop.
         guard home === former else { return lock.unlock() }
         home = nil
         Contexts.retain(former.context)
@@ -38,8 +38,8 @@ extension GRunLoop {
         let carried = host.poll.carried.removeAll()
         lock.unlock()
         defer { withExtendedLifetime(carried) {} }
-        // The hub leaves its context before its descriptors are closed. Otherwise GLib could poll a number that belongs
-        // to another file by then.
+        // The hub leaves its context before the hub's descriptors are closed. Otherwise GLib could poll a number that
+        // belongs to another file by then.
         former.close()
         for descriptor in descriptors { close(descriptor) }
     }

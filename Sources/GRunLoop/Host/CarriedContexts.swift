@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contexts that a host serves, other than the home context that it iterates.
+// The contexts that the loop serves under a host, without the home context, which the host itself iterates.
 
 import CGRun
 import CGRunGLib
 
-/// The contexts that are carried into the home context. For each of them, a GSource in the home context watches its
-/// descriptors (carrier.c). Used on the loop's thread only.
+/// The contexts that are *carried* into the home context. A GSource in the home context watches the descriptors of each
+/// carried context (carrier.c). Used on the loop's thread only.
 struct CarriedContexts {
     private struct Carried {
         let served: ServedContext
@@ -14,7 +14,7 @@ struct CarriedContexts {
 
     private var list: [Carried] = []
     /// The mode whose contexts are carried. Stored as an identity, because comparing references would retain and
-    /// release them.
+    /// release the mode.
     private var mode: ObjectIdentifier?
     private var version = -1
 

@@ -4,9 +4,9 @@
 extension GRunLoop {
     /// A counted reference to a `GMainContext`, such as a context that a loop serves.
     ///
-    /// A value keeps the context alive, even if the loop releases the context. The loop does so when any thread calls
-    /// ``GRunLoop/remove(_:forMode:)-(GRunLoop.Context,_)``, or when the loop's thread ends. Two values are equal if
-    /// they refer to the same context.
+    /// A value keeps the context alive, even if the loop releases the context. The loop releases an added context when
+    /// any thread calls ``GRunLoop/remove(_:forMode:)-(GRunLoop.Context,_)``, or when the loop's thread ends. Two
+    /// values are equal if they refer to the same context.
     ///
     /// ```swift
     /// loop.homeContext?.withPointer { g_source_attach(source, $0) }

@@ -7,7 +7,7 @@ extension GRunLoop {
     /// A sleep in the mode waits for the context and for the loop's own items. The run dispatches the context when it
     /// is ready. While the context is in the mode, no run of the mode is `finished`. A pass skips a context that
     /// another thread owns, and the next pass tries again. GLib does not report when the other thread releases the
-    /// context. So if the loop sleeps then, call ``wakeUp()``.
+    /// context. So if the loop sleeps at that moment, call ``wakeUp()``.
     ///
     /// - Parameters:
     ///   - context: the context. To make it from a `GMainContext *`, call `GRunLoop.Context(pointer)`. If the context
@@ -32,8 +32,8 @@ extension GRunLoop {
         }?.send()
     }
 
-    /// Adds a context to one mode, unless the context is already there or is the home context. Returns a kick that ends
-    /// a sleep in the mode, because this sleep does not watch the context.
+    /// Adds a context to one mode, unless the context is already there or is the home context. If the loop sleeps in
+    /// the mode, returns a kick, because this sleep does not watch the context.
     func joinLocked(_ context: OpaquePointer, _ mode: ModeState) -> Kick? {
         guard home?.context != context, !mode.addedContexts.contains(where: { $0.context == context }) else {
             return nil
@@ -45,8 +45,8 @@ extension GRunLoop {
         return kick
     }
 
-    /// Removes a context from a mode, or from all common modes. If a pass is dispatching the context, it finishes the
-    /// dispatch. If the context was not added, the call does nothing.
+    /// Removes a context from a mode, or from all common modes. A dispatch of the context that is under way continues.
+    /// If the context was not added, the call does nothing.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
     public func remove(_ context: Context, forMode name: Mode) {
@@ -81,8 +81,8 @@ extension GRunLoop {
         }
     }
 
-    /// The contexts that a mode serves. In a common mode, the home context comes first. A private mode that has run has
-    /// a context of its own instead. The contexts that were added follow. For ``Mode/common``, the result is the
+    /// The contexts that a mode serves. In a common mode, the home context comes first. In a private mode that has run,
+    /// the mode's own context comes first. The contexts that were added follow. For ``Mode/common``, the result is the
     /// contexts that were added to ``Mode/common`` itself.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.

@@ -22,9 +22,9 @@ extension GRunLoop {
         ownDispatchDepth = outerDepth
     }
 
-    /// Dispatches the ready contexts again, up to two times, after their pending turn. One dispatch serves only one
-    /// priority of a context, so these rounds serve lower priorities. No round begins after `end`, because each
-    /// dispatch may draw a frame for 25 ms and delay our timers.
+    /// Called after the contexts were dispatched in their pending turn. Dispatches the ready contexts again, up to two
+    /// times. One dispatch serves only one priority of a context, so these two rounds serve lower priorities. No round
+    /// begins after `end`, because each dispatch may draw a frame for 25 ms and delay the loop's timers.
     private func yieldLocked(_ frame: Frame, until end: Nanoseconds) {
         for _ in 0..<2 {
             guard .now() < end else { return }
@@ -34,13 +34,13 @@ extension GRunLoop {
         }
     }
 
-    /// Returns the run's contexts that are ready now, without waiting. Releases the lock meanwhile.
+    /// Returns the run's contexts that are ready now, without waiting. Releases the lock during the poll.
     func readyContextsLocked(_ frame: Frame) -> [ServedContext] {
         let hasContexts = frame.run.isHosted ? !host.poll.carried.isEmpty : !frame.contexts.list.isEmpty
         return hasContexts ? pollLocked(frame, own: OwnDescriptors()).readyContexts : []
     }
 
-    /// Polls the run's contexts and the `own` descriptors without waiting. Releases the lock meanwhile.
+    /// Polls the run's contexts and the `own` descriptors without waiting. Releases the lock during the poll.
     func pollLocked(_ frame: Frame, own: OwnDescriptors) -> PollResult {
         let carried = frame.run.isHosted ? host.poll.carried.served : nil
         lock.unlock()

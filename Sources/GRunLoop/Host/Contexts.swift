@@ -25,8 +25,9 @@ enum Contexts {
         return withoutCancellation { g_main_context_new() }
     }
 
-    /// Calls `body` while pthread_cancel() cannot end the thread. Adding a source, and before GLib 2.68 creating a
-    /// context, writes to a descriptor. If the thread ended in this write, its loop's lock would stay locked forever.
+    /// Calls `body` while pthread_cancel() cannot end the thread. Adding a GSource writes to a descriptor, and so does
+    /// creating a context before GLib 2.68. If the thread ended in this write, its loop's lock would stay locked
+    /// forever.
     static func withoutCancellation<Result>(_ body: () -> Result) -> Result {
         var state: Int32 = 0
         pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), &state)
@@ -54,14 +55,14 @@ enum Contexts {
         return withoutCancellation { g_main_context_ref(g_main_context_default()) }
     }
 
-    /// Whether GIO operations that this thread starts now complete in `context`. For its global default context GLib
-    /// returns nil, even if the program has pushed this context over another one.
+    /// Whether GIO operations that this thread starts now complete in `context`. `g_main_context_get_thread_default()`
+    /// returns nil for GLib's global default context, even if the program has pushed that context over another one.
     static func isThreadDefault(_ context: OpaquePointer) -> Bool {
         context == g_main_context_get_thread_default() ?? g_main_context_default()
     }
 
-    /// Returns the context that was pushed last as this thread's default, with a reference for the caller. Nil if there
-    /// is none, or if it is GLib's global default context.
+    /// Returns the context that was pushed last as this thread's default, with a reference for the caller. Nil if no
+    /// context is pushed, or if the pushed context is GLib's global default context.
     static func pushedOnThisThread() -> OpaquePointer? {
         g_main_context_get_thread_default().map { g_main_context_ref($0) }
     }

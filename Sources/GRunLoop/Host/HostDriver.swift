@@ -7,17 +7,18 @@
 import CGRun
 
 extension GRunLoop {
-    /// In how many host iterations the hub yields to other sources, once the time slice is used up. It yields in fewer
-    /// if they take as long as a slice. GTK needs one each for events, resizing and redrawing.
+    /// The number of iterations of the host in which the hub yields to other sources, once the time slice is used up.
+    /// The hub stops yielding earlier if these iterations have taken as long as a slice. GTK needs one iteration each
+    /// for events, resizing and redrawing.
     private static let yieldedIterations: UInt32 = 3
 
-    /// Called when GLib dispatches the hub. Checks everything again, because GLib's READY flag may be left over from an
-    /// earlier iteration.
+    /// Called when GLib dispatches the hub. Checks again whether anything is ready, because GLib's READY flag may be
+    /// left over from an earlier iteration.
     func serveHost() {
         guard let frame = beginDispatch() else { return }
         let mode = frame.mode
-        // The tail runs only in the mode of its head, and the ambient mode may have changed since. The search comes
-        // before the afterWaiting observers, so items that they make ready are for the next pass.
+        // The tail runs only in the mode of its head, and the ambient mode may have changed since. This search comes
+        // before the observers of afterWaiting, so items that these observers make ready are for the next pass.
         let found = isTailPendingLocked(in: mode) ? findForPendingTailLocked(frame, mode) : nil
         endHostWaitLocked()  // 9
         let goesOn = if let found { runPendingTailLocked(frame, mode, found) } else { true }
@@ -35,7 +36,7 @@ extension GRunLoop {
 
     /// Runs the pending tail of the last pass. Returns whether whole passes follow.
     private func runPendingTailLocked(_ frame: Frame, _ mode: ModeState, _ found: Found) -> Bool {
-        // Nothing to do: another source woke the host, or the READY flag is stale. The tail stays pending.
+        // There is nothing to do: another source woke the host, or the READY flag is stale. The tail stays pending.
         if found.isEmpty, !hasLeftoversLocked(mode) {
             leaveWaitToHostLocked(mode, isAnnounced: false)
             return pendingPasses.contains(.pass)
@@ -48,7 +49,7 @@ extension GRunLoop {
     /// if that was sent already, calls idle work.
     ///
     /// beforeWaiting must directly follow the head of a pass. If the host has dispatched a foreign source since the
-    /// last head, this call only makes a new pass. The next call then sends beforeWaiting.
+    /// last head, this function only makes a new pass. The next call of this function then sends beforeWaiting.
     ///
     /// - Parameter isStale: whether the host has dispatched a foreign source (not the loop's) since the last head.
     func hostIsIdle(isStale: Bool) {
@@ -74,7 +75,7 @@ extension GRunLoop {
             pendingPasses.clear(.pass)
             let end = host.ambient._withUnsafeGuaranteedRef { runPassLocked(frame, $0) }
             guard end == .waits else { continue }
-            // beforeWaiting may follow this head until the host dispatches a foreign source.
+            // Until the host dispatches a foreign source, beforeWaiting can follow this head.
             if let hub = host.poll.hub { cgrun_hub_note_head(hub) }
             return
         }
@@ -105,8 +106,9 @@ extension GRunLoop {
         host.run.stage.isPending && host.waitMode === mode
     }
 
-    /// Called after ``hostIsIdle(isStale:)`` has sent beforeWaiting. If an observer has itself iterated the host's
-    /// context, the sources that it dispatched are part of its callout. So no further head comes before the sleep.
+    /// Called after ``hostIsIdle(isStale:)`` has sent beforeWaiting. If an observer has iterated the host's context
+    /// itself, the sources dispatched by this iteration are part of the observer's callout. So no further head is
+    /// needed before the sleep.
     private func endAnnouncingLocked(_ mode: ModeState) {
         if let hub = host.poll.hub { cgrun_hub_note_head(hub) }
         noteAnnouncedLocked(mode)
@@ -118,18 +120,18 @@ extension GRunLoop {
         if host.poll.hub != nil { host.noteAnnounced(mode) }
     }
 
-    /// Whether the host may sleep: beforeWaiting was sent, and the ambient mode has no idle work. Call it without the
-    /// lock.
+    /// Whether the host may sleep: beforeWaiting was sent, and the ambient mode has no idle work. Read this property
+    /// without the lock.
     var mayHostSleep: Bool {
         isWaitAnnounced && lock.withLock { !host.ambient._withUnsafeGuaranteedRef { $0.hasIdleWork } }
     }
 
     /// Whether beforeWaiting was sent for a wait of the host, and afterWaiting is still due. Only the loop's own thread
-    /// changes this.
+    /// changes this property, so that thread may read it without the lock.
     var isWaitAnnounced: Bool { host.announcedMode != nil }
 
     /// Sends afterWaiting if it is due. Called when the host has slept or dispatched a foreign source since
-    /// beforeWaiting, before the loop does anything else. A pending tail stays pending.
+    /// beforeWaiting, before the loop does anything else. If the tail of the pass is pending, it stays pending.
     func endHostWaitLocked() {
         guard let told = host.takeAnnounced() else { return }
         if let hub = host.poll.hub { cgrun_hub_note_wait_ended(hub) }
@@ -140,16 +142,16 @@ extension GRunLoop {
         for mode in told.earlier.reversed() { notifyLocked(.afterWaiting, mode.takeUnretainedValue()) }
     }
 
-    /// Sends afterWaiting if it is due. Called before a run of ours in a callback of the host. As in every pass, a
-    /// frame retains the called observers.
+    /// Sends afterWaiting if it is due. Called in a callback of the host, before a run of this loop begins. As in every
+    /// pass, a frame retains the called observers, so this function pushes one.
     func endHostWaitBeforeRunLocked() {
         withHostFrameLocked { _ in endHostWaitLocked() }
         host.run.stage.endNotice()
     }
 
-    /// Whether the host's poll asks the kernel for ready items, instead of this pass. True if nothing in memory is
-    /// ready, and no observer is notified of the wait. After a descriptor's event or the main queue the loop asks the
-    /// kernel itself, because another event often follows.
+    /// Whether this pass leaves it to the host's poll to ask the kernel for ready items. True if the loop knows of no
+    /// ready item, and no observer is notified of the wait. After a descriptor's event or a drain of the main queue,
+    /// the loop asks the kernel itself, because another event often follows.
     func leavesLookToHostLocked(_ run: Run, _ mode: ModeState, _ polled: HostState.Polled?) -> Bool {
         if polled?.descriptors == true || host.poll.shortage != .none { return false }
         return run.scheduler.served == .other && itemChooser == nil && !mode.areWaitsObserved
@@ -159,10 +161,10 @@ extension GRunLoop {
     // MARK: The frames of the host's run
 
     /// Begins a dispatch of the hub: takes the lock, and pushes a frame. If the loop must not be served now, returns
-    /// nil without the lock.
+    /// nil, and the lock is not held.
     private func beginDispatch() -> Frame? {
-        // If g_main_context_pending() has left a READY flag on the hub, GLib calls the hub even if a run of ours
-        // dispatches the home context. This run serves its own mode, so the hub must do nothing.
+        // If g_main_context_pending() has left a READY flag on the hub, GLib calls the hub even if a run of this loop
+        // dispatches the home context. That run serves its mode itself, so the hub must do nothing.
         guard !refuses("hub"), Contexts.depth != ownDispatchDepth else { return nil }
         if isMain { MainQueue.explainIfLost() }
         lock.lock()
@@ -188,7 +190,7 @@ extension GRunLoop {
     /// Ends a dispatch of the hub, and releases the lock.
     private func endDispatch(_ frame: Frame) {
         host.run.scheduler.endDispatch()
-        // If the end of the time slice has cut the pass, the next dispatch begins with a new head.
+        // If the time slice was used up in the middle of the pass, the next dispatch begins with a new head.
         if host.run.stage.isInPass { host.run.stage.suspend() }
         batch.discard()
         if !host.poll.gone.isEmpty {
@@ -223,8 +225,8 @@ extension GRunLoop {
         lock.lock()
     }
 
-    /// Ends the host's run, because the loop is being detached or its thread has ended. The lock is held before and
-    /// after.
+    /// Ends the run that the host drives, because the loop is being detached or its thread has ended. The lock is held
+    /// before and after.
     ///
     /// - Parameter finishesPass: whether to run the blocks of an unfinished pass, as at the end of any run. False if
     ///   the thread has ended (item 9).

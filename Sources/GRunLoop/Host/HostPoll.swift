@@ -7,21 +7,22 @@ import Glibc
 
 /// The descriptors and contexts that a host's poll watches for the loop. Guarded by the loop's lock.
 struct HostPoll {
-    /// The loop's hub on the home context; nil if the loop has none. Set by `home`. Each iteration reads it here,
-    /// because reading it from `home` would retain and release `home`.
+    /// The loop's hub on the home context; nil if the loop has no home context. `GRunLoop.home` sets this copy. Each
+    /// iteration of the host reads the copy, because reading the hub from `home` would retain and release `home`.
     var hub: UnsafeMutablePointer<GSource>?
 
     var carried = CarriedContexts()
     /// Contexts that are no longer carried, and that the next dispatch releases. `prepare` must not release them,
-    /// because that may call destroy notifications of the program's sources.
+    /// because releasing a context may call destroy notifications of the program's sources.
     var gone: [ServedContext] = []
 
-    /// A timerfd that becomes readable when the mode's first timer is due. -1 until the first timer.
+    /// A timerfd that becomes readable when the mode's first timer is due. -1 until the timerfd is first needed.
     private var timer: Int32 = -1
-    /// The time for which the timerfd is armed. `.min` means that the timerfd may be readable, and must be armed again
-    /// before it is watched.
+    /// The time for which the timerfd is armed. `.min` means that the timerfd must be armed again before the host's
+    /// poll watches it, for example because it is readable.
     private(set) var armedFor = Nanoseconds.min
-    /// Whether the loop is in virtual time, of which the kernel knows nothing. The timerfd is not armed then.
+    /// Whether the loop is in virtual time, of which the kernel knows nothing. The timerfd is not armed in virtual
+    /// time.
     var isTimeVirtual = false { didSet { armedFor = .min } }
     /// A duplicate of the current mode's epoll; -1 if none was made yet. The duplicates of all modes have the same
     /// number, so the hub's poll record never changes.
@@ -34,7 +35,7 @@ struct HostPoll {
         /// The kernel has refused to make a descriptor that the host's poll needs. The next dispatch logs this, once.
         case unlogged(HostCall, errno: Int32)
         /// One of the loop's own descriptors was closed, or a sandbox forbids its use. The next dispatch logs this, and
-        /// silences the hub.
+        /// makes the hub dormant, without poll records.
         case loss(HostCall, errno: Int32)
         case abandoned
 
@@ -74,8 +75,8 @@ struct HostPoll {
         if epollMode == ObjectIdentifier(mode) { epollMode = nil }
     }
 
-    /// Arms the timerfd, and returns it for the host to watch. Returns -1 and arms nothing if the time is `.never` or
-    /// virtual, or if the kernel refuses the timerfd.
+    /// Arms the timerfd, and returns it for the host to watch. Returns -1 and arms nothing if the time is `.never`, if
+    /// the loop is in virtual time, or if the kernel refuses the timerfd.
     mutating func arm(for time: Nanoseconds) -> Int32 {
         guard time != .never else {
             armedFor = .min
@@ -88,7 +89,7 @@ struct HostPoll {
             noteShortage(.timerfdCreate, errno)
             return -1
         }
-        // This also clears an expiry that was not read.
+        // Arming also clears an expiry that was not read.
         guard cgrun_timer_arm(timer, max(1, time)) else {
             shortage = .loss(.timerfdSettime, errno: errno)
             return -1
@@ -113,8 +114,8 @@ struct HostPoll {
         return (call, errno)
     }
 
-    /// Silences the hub, because the loop has lost a descriptor of its own. Forgets the descriptors without closing
-    /// them, because other files may have their numbers by now.
+    /// Makes the hub dormant, without poll records, because the loop has lost a descriptor of its own. Forgets the
+    /// descriptors without closing them, because other files may have their numbers by now.
     mutating func abandon() {
         shortage = .abandoned
         _ = close()

@@ -16,25 +16,26 @@ struct HostState {
     /// The mode in which a host serves the loop.
     var ambient: Unmanaged<ModeState> { pushed.isEmpty ? first : pushed[pushed.count - 1].mode }
     var ambientMode: ModeState { ambient.takeUnretainedValue() }
-    /// The mode of the last pass. Valid only while the tail of this pass is pending.
+    /// The mode of the host's last pass. Valid only while the tail of that pass is pending.
     var waitMode: Unmanaged<ModeState>
     /// The mode whose observers were sent beforeWaiting, and not yet afterWaiting; nil if there is none. The stage of
     /// the run does not show this, because a foreign loop in a callout may return between the two notices.
     private(set) var announcedMode: Unmanaged<ModeState>?
-    /// The modes of earlier waits whose afterWaiting is still due, the earliest first. Such a wait remains if a
-    /// beforeWaiting observer runs a foreign loop that sends beforeWaiting, too, and returns before afterWaiting.
+    /// The modes of earlier waits whose afterWaiting is still due, in the order of the waits. An earlier wait remains
+    /// if an observer of beforeWaiting runs a foreign loop that sends beforeWaiting, too, and returns before
+    /// afterWaiting.
     private var earlierAnnouncedModes: [Unmanaged<ModeState>] = []
-    /// The turn of an idle queue that continues once the host has checked its own sources again; nil if there is none.
+    /// The turn of an idle queue that continues after the host has checked its own sources again; nil if there is none.
     var idleTurn: IdleTurn?
     /// The context from which the loop was detached, retained for `attach()`. Nil unless the loop is detached.
     var detachedFrom: OpaquePointer?
 
-    /// True if the host's poll was or will be interrupted only to change its timeout or its poll set. This is not a
-    /// wake-up.
+    /// True if the host's poll was or will be interrupted only to change its timeout or its poll set. Such an
+    /// interruption is not a wake-up.
     var isRearmed = false
 
-    /// The result of the host's last poll, so that the next dispatch need not ask the kernel again. Nil after this
-    /// dispatch, or once a run of ours has begun.
+    /// The result of the host's last poll, so that the next dispatch need not ask the kernel again. Nil once that
+    /// dispatch has used the result, or once a run without a host has begun.
     var polled: Polled?
 
     struct Polled {
@@ -51,15 +52,15 @@ struct HostState {
         pushed.append((token, .passUnretained(mode)))
     }
 
-    /// Returns false if the mode is not pushed any more.
+    /// Pops the mode of a token. Returns false if that mode was popped before.
     mutating func pop(_ token: GRunLoop.PushedMode) -> Bool {
         guard let index = pushed.lastIndex(where: { $0.token === token }) else { return false }
         pushed.remove(at: index)
         return true
     }
 
-    /// Removes all pushed modes, and returns them. The caller releases them without the lock, because each retains the
-    /// loop.
+    /// Pops all modes, and returns their tokens. The caller releases the tokens without the lock, because each token
+    /// retains the loop.
     mutating func popAll() -> [GRunLoop.PushedMode] {
         defer { pushed = [] }
         return pushed.map(\.token)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Swift side of the hub's `prepare` and `check`: whether the loop has work, and what the host's poll must watch.
 //
-// Neither runs user code. The state that `prepare` leaves for `check` is only a hint, because GLib may leave out
-// `check`.
+// Neither function runs user code. The state that `prepare` leaves for `check` is only a hint, because GLib may leave
+// out `check`.
 
 import CGRun
 import Glibc
@@ -21,13 +21,13 @@ extension GRunLoop {
             release: hubRelease)
     }
 
-    /// Called in the hub's `prepare`. Returns whether the loop has work in memory. If it has none, updates what the
-    /// host's poll watches, and begins a sleep.
+    /// Called in the hub's `prepare`. Returns whether the loop has work that it can see without asking the kernel. If
+    /// there is no such work, updates what the host's poll watches, and begins a sleep.
     ///
     /// - Parameters:
     ///   - isStale: whether the host has dispatched a foreign source since the last head of a pass. If so, the wait
-    ///     after this head is over, even without a sleep. Then a due afterWaiting, enqueued blocks and signalled
-    ///     sources count as work.
+    ///     after that head is over, even without a sleep. In that case, a due afterWaiting, enqueued blocks and
+    ///     signalled sources count as work.
     ///   - watched: receives a bit for each poll record of the hub that the poll must watch.
     func prepareForHost(isStale: Bool, _ watched: inout UInt32) -> Bool {
         lock.withLock {
@@ -37,8 +37,8 @@ extension GRunLoop {
             if !isHostInControl { suspendPassLocked() }
             if cgrun_is_inspecting() { probe?.hostWillPollLocked(of: self) }
             return host.ambient._withUnsafeGuaranteedRef { mode in
-                // Only this thread may attach or destroy the sentinels. Both are expensive, so nothing is done unless
-                // the need for sentinels has changed.
+                // Only this thread may attach or destroy the sentinels. Attaching and destroying are expensive, so this
+                // call does nothing unless the need for sentinels has changed.
                 let isObserved = mode.areWaitsObserved
                 cgrun_hub_set_sentinels(hub, isObserved || isWaitAnnounced || owesFirstPassLocked(mode))
                 if !host.poll.carried.isCurrent(ObjectIdentifier(mode), mode.contextsVersion) { carryLocked(mode, hub) }
@@ -72,11 +72,12 @@ extension GRunLoop {
         lock.withLock {
             let hasSlept = hasSlept && isWaitAnnounced
             tell(.hostHasPolled)
-            // True if a kick interrupted the sleep. If there is no work, the kick only changed the sleep's deadline or
-            // descriptors (items 76 and 80).
+            // True if a kick interrupted the sleep. If the loop has no work after a kick, the kick was made only
+            // because the sleep needs another deadline or other descriptors (items 76 and 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed
             if wasRearmed, let hub = host.poll.hub { cgrun_hub_note_interrupted(hub) }
-            // The kick's write may arrive late, so `isRearmed` stays set until an announced wait has slept.
+            // The kick's write may arrive late, so `isRearmed` stays set until the host has slept in the announced
+            // wait.
             if hasSlept || !isWaitAnnounced { host.isRearmed = false }
             sleep.end()
             if found & Record.timer.bit != 0 { host.poll.noteExpired() }
@@ -95,7 +96,7 @@ extension GRunLoop {
         }
     }
 
-    /// Logs the problems that `prepare` and `check` have found. Releases the lock meanwhile.
+    /// Logs the problems that `prepare` and `check` have found. Releases the lock while it logs.
     func explainToHostLocked() {
         if case .loss(let call, let errno) = host.poll.shortage { loseDescriptorsLocked(call.rawValue, errno) }
         let shortage = host.poll.takeShortage()
@@ -121,7 +122,7 @@ extension GRunLoop {
 
     // MARK: With the lock held
 
-    /// Called when a callout of ours runs a foreign loop. The callout's pass is suspended until the foreign loop
+    /// Called when a callout of this loop runs a foreign loop. The callout's pass is suspended until the foreign loop
     /// returns. Meanwhile wake-ups count, and the foreign loop serves everything that was enqueued before.
     private func suspendPassLocked() {
         frame?.run.stage.suspend()
@@ -142,7 +143,7 @@ extension GRunLoop {
     }
 
     /// Whether the host's run has not begun, and observers of the mode need its first pass. The last sentinel makes
-    /// this pass before the host's first sleep, so that it does not delay the host's own sources.
+    /// this pass before the host's first sleep, so that the pass does not delay the host's own sources.
     private func owesFirstPassLocked(_ mode: ModeState) -> Bool {
         pendingPasses.contains(.pass) && host.run.stage == .outside && !mode.observed.isEmpty
     }
@@ -175,8 +176,8 @@ extension GRunLoop {
 
 // MARK: The functions that hub.c calls
 
-/// Calls `body` with the loop at the pointer. Needs no retain, because GLib retains the hub meanwhile, and the hub
-/// retains the loop.
+/// Calls `body` with the loop at the pointer. The loop need not be retained for the call, because GLib retains the hub
+/// during the call, and the hub retains the loop.
 private func with<Result>(_ pointer: UnsafeMutableRawPointer, _ body: (GRunLoop) -> Result) -> Result {
     Unmanaged<GRunLoop>.fromOpaque(pointer)._withUnsafeGuaranteedRef { body($0) }
 }

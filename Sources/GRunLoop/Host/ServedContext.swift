@@ -4,8 +4,9 @@
 import CGRun
 import CGRunGLib
 
-/// A GLib context that a loop serves, with a GSource of ours: the hub. In the home context, the hub represents the
-/// loop's items. In every context, it is also a canary: it shows whether GLib has really checked the sources.
+/// A GLib context that a loop serves, with the GSource that this library attaches to it: the hub. In the home context,
+/// the hub represents the loop's items. In every context, the hub is also a canary: it shows whether GLib has really
+/// called `check` for the context's sources.
 final class ServedContext {
     let context: OpaquePointer
     let hub: UnsafeMutablePointer<GSource>
@@ -16,8 +17,8 @@ final class ServedContext {
     init(_ context: OpaquePointer, carrying loop: GRunLoop?) {
         self.context = g_main_context_ref(context)
         var functions = loop?.hubFunctions ?? cgrun_hub_funcs()
-        // The hub retains the loop until GLib releases the hub. This reference cycle ends when the loop is detached, or
-        // when its thread ends.
+        // The hub retains the loop until GLib releases the hub. The reference cycle of loop, home context and hub ends
+        // when the loop is detached, or when the loop's thread ends.
         hub = cgrun_hub_new(&functions, loop.map { Unmanaged.passRetained($0).toOpaque() }, loop?.isMain ?? false)
         _ = Contexts.withoutCancellation { [hub] in g_source_attach(hub, context) }
     }
@@ -27,9 +28,9 @@ final class ServedContext {
         cgrun_hub_close(hub)
     }
 
-    /// Uses no thread-specific data, because it may run while the thread ends.
+    /// Uses no thread-specific data, because this deinit may run while the thread ends.
     deinit {
-        // In a forked child, GLib's own locks may be held forever.
+        // In a forked child, GLib's own locks may stay locked forever.
         guard !Fork.isChild else { return }
         cgrun_hub_close(hub)
         g_source_unref(hub)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sleeps of a loop's thread, in our own poll() or in a host's.
+// The sleeps of a loop's thread, in the library's own poll() or in a host's.
 
 import CGRun
 import CGRunGLib
@@ -13,21 +13,22 @@ enum Waker {
     case descriptor(Int32)
 }
 
-/// The present sleep of a loop, or its last sleep. Guarded by the loop's lock.
+/// The present sleep of a loop or, while the loop does not sleep, its last sleep. Guarded by the loop's lock.
 struct Sleep {
     /// The waker of the sleep that is under way or about to begin; nil if there is none.
     private var waker: Waker?
     /// True once a kick was made for the sleep, so that no second kick is made.
     private var isKicked = false
-    /// The thread that made the kick, and the time. Noted only while loops are traced or recorded.
+    /// The thread that made the kick, and the time of the kick. Noted only while loops are traced or recorded.
     private var kicker: Kicker?
-    /// The mode of the sleep. Stored as an identity, because comparing references would retain and release them.
+    /// The mode of the sleep. Stored as an identity, because comparing references would retain and release the mode.
     private var mode: ObjectIdentifier?
     private(set) var until: Nanoseconds = .never
     /// The last result of ``serialOfLast()``. Serial numbers are negative, to differ from the dates in `until`.
     private var lastSerial: Nanoseconds = 0
 
-    /// Begins a sleep. Called by our own wait (`sleepLocked`), and by the hub's `prepare` (`prepareForHost`).
+    /// Begins a sleep. Called by the wait of a run without a host (`sleepLocked`), and by the hub's `prepare`
+    /// (`prepareForHost`).
     mutating func begin(in mode: AnyObject, wokenBy waker: Waker, until: Nanoseconds) {
         isKicked = false
         self.mode = ObjectIdentifier(mode)
@@ -44,8 +45,8 @@ struct Sleep {
     var isUnderWay: Bool { waker != nil }
     func isIn(_ mode: AnyObject) -> Bool { self.mode == ObjectIdentifier(mode) }
 
-    /// Returns a serial number of the last sleep. Call it only while no sleep is under way. The number stays the same
-    /// until the next sleep begins and overwrites it in `until`.
+    /// Returns a serial number of the last sleep. Call this function only while no sleep is under way. All calls
+    /// between two sleeps return the same number. It is stored in `until`, which the next sleep overwrites.
     mutating func serialOfLast() -> Nanoseconds {
         if until >= 0 {
             lastSerial -= 1
@@ -54,7 +55,7 @@ struct Sleep {
         return until
     }
 
-    /// Whether a kick was made for the present or the last sleep. Returns true only once for a kick.
+    /// Whether a kick was made for the present or the last sleep. Returns true only in the first call after a kick.
     mutating func takeKicked() -> Bool {
         defer { isKicked = false }
         return isKicked
@@ -66,7 +67,8 @@ struct Sleep {
         isKicked = true
         kicker = nil
         let kick = Kick(waker, of: loop)
-        // This is read only after the kick was made. An earlier read would cost a register (scripts/trace-cost).
+        // `cgrun_is_tracing()` is read only after the kick was made, because an earlier read would cost a register
+        // (scripts/trace-cost).
         if _slowPath(cgrun_is_tracing()) { noteKicker() }
         return kick
     }
@@ -74,7 +76,7 @@ struct Sleep {
     @inline(never) private mutating func noteKicker() { kicker = Kicker() }
 
     /// Returns the thread that made the kick for the present or the last sleep. Nil if there was no kick, if loops were
-    /// not traced, or after ``takeKicked()`` or an earlier call.
+    /// not traced, or if ``takeKicked()`` or this function has been called since the kick.
     mutating func takeKicker() -> Kicker? {
         defer { kicker = nil }
         return isKicked ? kicker : nil
@@ -87,7 +89,7 @@ struct Kicker {
 }
 
 /// A wake-up for a thread that sleeps in poll(). Send it after the lock is released, because the woken thread takes the
-/// lock. It must be sent, because no second kick is made for the sleep.
+/// lock. Every kick must be sent, because no second kick is made for a sleep.
 package struct Kick: ~Copyable {
     private let waker: Waker
     /// Retained if the waker is the loop's own descriptor, because the loop closes that descriptor in its deinit.
@@ -131,7 +133,8 @@ extension Optional where Wrapped: ~Copyable, Wrapped == Kick {
     }
 }
 
-/// Work that a change of modes leaves until the lock is released: sending a kick, and logging a warning.
+/// Work that an item's joining or leaving of modes postpones until the lock is released: sending a kick, and logging a
+/// warning.
 struct DeferredEffects: ~Copyable {
     var kick: Kick?
     /// A descriptor that is not watched as it should be, and the reason.
@@ -181,8 +184,8 @@ struct PollResult {
     var isEmpty: Bool { readyContexts.isEmpty && !descriptors && !mainQueue && !wake }
 }
 
-/// Waits for contexts and for the loop's own descriptors in one poll. Used on the loop's thread only. A call of user
-/// code may change its state, because nested runs share the poller.
+/// Waits for contexts and for the loop's own descriptors in one poll. Used on the loop's thread only. The poller's
+/// state may change during a call of user code, because nested runs use the same poller.
 final class ContextPoller {
     @exclusivity(unchecked) private var poller = cgrun_poller()
     private var polled = UnsafeMutableBufferPointer<cgrun_polled>.allocate(capacity: 4)
@@ -204,7 +207,7 @@ final class ContextPoller {
         return descriptor < 0 ? nil : descriptor
     }
 
-    /// Polls the contexts of a run: inout, because a copy of the list would be retained and released.
+    /// Polls the contexts of a run. They are passed `inout`, because a copy of the list would be retained and released.
     func poll(_ contexts: inout AcquiredContexts, own: OwnDescriptors, deadline: Nanoseconds) -> PollResult {
         poll(contexts.list, own: own, deadline: deadline)
     }

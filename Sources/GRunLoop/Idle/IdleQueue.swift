@@ -3,9 +3,10 @@
 
 extension GRunLoop {
     /// A queue of closures that the loop calls when it is about to sleep and nothing else is ready. A pass calls one
-    /// closure, or several for a given time.
+    /// closure, or calls closures for a given time.
     ///
-    /// Use it for work that can wait and comes in small pieces, such as measuring the rows of a table ahead of time:
+    /// Use an idle queue for work that can wait and comes in small pieces, such as measuring the rows of a table ahead
+    /// of time:
     ///
     /// ```swift
     /// let measuring = GRunLoop.IdleQueue()
@@ -14,17 +15,17 @@ extension GRunLoop {
     /// ```
     ///
     /// The closures are called in the order in which they were enqueued, after every observer of
-    /// ``Activity/beforeWaiting``, whatever its ``Observer/order``. In the pass that follows, everything else has its
-    /// turn, and observers see what the closures have changed. If a host drives the loop, the host's other sources also
-    /// come first, whatever their priority. So a closure that enqueues itself again keeps the loop awake, but does not
-    /// starve other work. Several queues take turns. A run with a time limit of zero does not sleep, so it calls no
-    /// closure.
+    /// ``Activity/beforeWaiting``, whatever the observer's ``Observer/order``. In the next pass, everything else has
+    /// its turn, and observers see what the closures have changed. If a host drives the loop, the host's own sources
+    /// also come before the closures, whatever the priority of the sources. So a closure that enqueues itself again
+    /// keeps the loop awake, but does not starve other work. If several queues have closures, the queues take turns. A
+    /// run with a time limit of zero does not sleep, so it calls no closure.
     ///
     /// A queue can be in one loop at a time, and in any number of that loop's modes. Closures wait while the loop runs
-    /// in other modes, and while the queue is in no loop. A mode is not finished while closures wait in one of its
-    /// queues. If a closure runs a nested loop, the queue's other closures wait, and do not keep the nested run's mode
-    /// from being finished. An empty queue costs nothing. When the loop's thread ends, the queue leaves its modes and
-    /// keeps its closures.
+    /// in other modes, and while the queue is in no loop. While closures wait in a queue of a mode, a run in this mode
+    /// does not return ``RunResult/finished``. If a closure starts a nested run, the queue's other closures wait, and
+    /// do not keep the nested run from finishing. When the loop's thread ends, the queue leaves its modes and keeps its
+    /// closures.
     ///
     /// Threads: any. There is no corresponding Core Foundation type: programs use an observer instead. GLib's
     /// `g_idle_add` is similar, but does not wait until nothing else is ready.
@@ -41,7 +42,8 @@ extension GRunLoop {
         var isValidLocked = true
         /// True while one of the queue's closures is being called.
         private var isBusy = false
-        /// A closure is moved out when it is taken, because its captures must not be released under the lock.
+        /// The enqueued closures. A closure that was taken is replaced by nil, because its captures must not be
+        /// released under the lock.
         private var waiting: [(@Sendable () -> Void)?] = []
         /// The index of the first closure that is not taken yet.
         private var next = 0
@@ -49,9 +51,10 @@ extension GRunLoop {
         /// Creates a queue that is in no loop yet, and can be added to any loop.
         ///
         /// - Parameter timePerPass: the time for which a pass calls closures. After each closure, the pass calls the
-        ///   next one if time is left and nothing else has become ready. Closures that are enqueued meanwhile wait for
-        ///   another pass. Zero and negative values mean one closure in each pass. A time that is too long to represent
-        ///   means no limit. In virtual time, work takes no time, so every positive value means no limit.
+        ///   next one if time is left and nothing else has become ready. Closures that are enqueued while the pass
+        ///   calls closures wait for another pass. Zero and negative values mean one closure in each pass. A time that
+        ///   is too long to represent means no limit. In virtual time, work takes no time, so every positive value
+        ///   means no limit.
         ///
         /// Threads: any.
         public init(timePerPass: Duration = .zero) {
@@ -84,7 +87,7 @@ extension GRunLoop {
             Fork.refuses("IdleQueue.count") ? 0 : guardian.withLock { countLocked }
         }
 
-        /// Releases the closures that wait, but not a closure that is being called.
+        /// Removes and releases the closures that wait, but not a closure that is being called.
         ///
         /// Threads: any.
         public func removeAll() {
@@ -93,7 +96,8 @@ extension GRunLoop {
             let released = takeAllLocked()
             noteWorkLocked()
             guardian.unlock(held)
-            // Released after the lock, because the deinit of a captured object is user code.
+            // The closures are released after the guardian is unlocked, because the deinit of a captured object is user
+            // code.
             withExtendedLifetime(released) {}
         }
 
@@ -109,7 +113,8 @@ extension GRunLoop {
         public func invalidate() {
             guard !Fork.isChild else { return }
             let held = guardian.lock()
-            // The closures are taken first, because the held lock does not guard the queue after it has left its loop.
+            // The closures are taken first, because the held lock does not guard the queue after the queue has left its
+            // loop.
             let released = takeAllLocked()
             _ = endLocked(held)
             guardian.unlock(held)
@@ -122,14 +127,15 @@ extension GRunLoop {
         /// Whether a closure can be called now.
         var isReadyLocked: Bool { !isBusy && countLocked > 0 }
 
-        /// Called when `isReadyLocked` may have changed. Updates the queue's modes. If a closure can be called, returns
-        /// a kick that ends a sleep of the loop.
+        /// Called when `isReadyLocked` may have changed. Updates the turns in the queue's modes. If a closure can be
+        /// called, returns a kick that ends a sleep of the loop.
         private func noteChangeLocked() -> Kick? {
             noteWorkLocked()
             return isReadyLocked ? guardian.loop?.wakeUpForIdleWorkLocked() : nil
         }
 
-        /// Adds the queue to the turns in each of its modes if a closure can be called now, and otherwise removes it.
+        /// If a closure can be called now, gives the queue a turn in each of its modes. Otherwise takes these turns
+        /// away.
         private func noteWorkLocked() {
             let isReady = isReadyLocked
             turns.forEach { place in
@@ -147,7 +153,8 @@ extension GRunLoop {
             guard isReadyLocked else { return nil }
             let work = waiting[next].take()
             next += 1
-            // Drops the taken closures. Otherwise a queue that is never empty would grow forever.
+            // Drops the places of taken closures. Otherwise the array of a queue that is never empty would grow
+            // forever.
             if next * 2 >= waiting.count {
                 waiting.removeFirst(next)
                 next = 0
@@ -159,8 +166,8 @@ extension GRunLoop {
 
         // MARK: Without a lock
 
-        /// Called after a closure has returned, or has ended its thread. The queue may have moved to another loop
-        /// meanwhile.
+        /// Called after a closure has returned, or has ended the thread. The queue may have been moved to another loop
+        /// during the call.
         func endCall() {
             guardian.withLock { () -> Kick? in
                 isBusy = false
@@ -170,15 +177,15 @@ extension GRunLoop {
     }
 }
 
-/// How many closures a queue may call, and for how long, before another pass follows.
+/// How many closures of a queue one pass may call, and for how long.
 struct IdleTurn {
-    /// Used only as an address, because the queue may be deallocated meanwhile.
+    /// Used only as an address, because the queue may be deallocated during the turn.
     let queue: Unmanaged<GRunLoop.IdleQueue>
     /// How many more closures may be called. Closures that are enqueued after the turn began wait for another turn.
     private var left: Int
     private let end: Nanoseconds
 
-    /// Call it with the queue's guardian held.
+    /// Call this initializer with the queue's guardian held.
     init(of queue: GRunLoop.IdleQueue, at now: Nanoseconds) {
         self.queue = .passUnretained(queue)
         let span = Nanoseconds(saturating: queue.timePerPass)
@@ -186,8 +193,8 @@ struct IdleTurn {
         end = now.addingSaturating(span)
     }
 
-    /// Counts a closure that is about to be called. Returns whether another closure may follow it, if time is left
-    /// then.
+    /// Counts a closure that is about to be called. Returns whether the turn has another closure after this one. The
+    /// caller also checks the time, with `isOver(at:)`.
     mutating func noteCall() -> Bool {
         left -= 1
         return left > 0
@@ -231,7 +238,7 @@ extension ModeState {
     /// Whether any idle queue has a closure that can be called now.
     var hasIdleWork: Bool { idleQueues.hasReadyItems }
 
-    /// Returns `wanted` or, if that is nil, the queue whose turn it is. Returns nil if the queue has no closure to
+    /// Returns `wanted` or, if that is nil, the queue whose turn it is. Returns nil if this queue has no closure to
     /// call, or has left the mode.
     func nextIdleQueue(_ wanted: Unmanaged<GRunLoop.IdleQueue>?) -> GRunLoop.IdleQueue? {
         guard let wanted else { return idleQueues.next?.takeUnretainedValue() }

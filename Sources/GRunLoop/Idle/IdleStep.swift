@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of stage 7: calls idle work after the observers of beforeWaiting, if nothing at all is ready.
+// The end of stage 7: calls idle work after the observers of beforeWaiting, if no item and no context is ready.
 
 import CGRun
 
 extension GRunLoop {
     /// Without a host: calls idle work if the loop would sleep now. The lock is held before and after. Another pass
-    /// follows in any case, to handle what is ready, and to notify observers of what the idle work has changed.
+    /// always follows. It handles the items that are ready, and its observers see what the idle work has changed.
     func runIdleWorkLocked(_ frame: Frame, _ mode: ModeState) {
         var turn: IdleTurn?
         while isAboutToSleepLocked(frame, mode), callIdleWorkLocked(&turn, frame, mode) {}
         pendingPasses.add(.wakeUp)
     }
 
-    /// Under a host: calls one closure, after the host has found none of its own sources ready. Before the next closure
-    /// of the same turn, the host checks its sources again.
+    /// Under a host: calls one closure, after the host has found none of its own sources ready. Before this function is
+    /// called again for the next closure, the host checks its own sources again.
     @inline(never) func runHostedIdleWorkLocked(_ frame: Frame, _ mode: ModeState) {
         guard !pendingPasses.contains(.wakeUp) else { return }
         if hasLeftoversLocked(mode) || !callIdleWorkLocked(&host.idleTurn, frame, mode) { pendingPasses.add(.wakeUp) }

@@ -2,7 +2,7 @@
 // Idle work that belongs to an actor: see Isolated.swift.
 
 extension GRunLoop.IdleQueue {
-    /// Enqueues a closure that belongs to the caller's actor, and is called and released there.
+    /// Enqueues a closure that belongs to the caller's actor, and is called and released on this actor.
     ///
     /// `isolation` is that actor: pass `self` in an actor, or `#isolation` anywhere. If the actor does not live on a
     /// run loop, the process ends with a message. When the closure's turn comes, the queue must be in the actor's loop,
@@ -16,8 +16,8 @@ extension GRunLoop.IdleQueue {
         return enqueue(Confined(.block(work), of: isolation).blockOnce)
     }
 
-    /// Enqueues a closure that belongs to the main actor, and is called and released there. Write the closure as
-    /// `{ @MainActor in ... }`.
+    /// Enqueues a closure that belongs to the main actor, and is called and released on this actor. Write the closure
+    /// as `{ @MainActor in ... }`.
     ///
     /// When the closure's turn comes, the queue must be in the main loop or, on the main actor, in a loop of virtual
     /// time. Otherwise the process ends with a message.

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The item that a frame calls, in case the item's closure ends the thread.
+// Stores which item a frame calls, because the item's closure may end the thread.
 
-/// The item that a frame calls now, and the caller that waits for its result.
+/// The item whose closure a frame of the stack calls now, and the caller that waits for the closure's result.
 ///
-/// A closure that ends its thread with `pthread_exit()` never returns. The end of the loop then finds the item here,
-/// and ends the call. It cannot find the item in the loop's modes, because the closure may have moved the item to
-/// another loop. ``Frame/kept`` keeps the item alive.
+/// A closure that ends its thread with `pthread_exit()` never returns. The code that ends the thread's loop then finds
+/// the item here, and marks it as no longer being called. That code cannot search the loop's modes, because the closure
+/// may have moved the item to another loop. ``Frame/kept`` keeps the item alive.
 struct Called {
-    // Changed on the loop's own thread with the lock held, because a stall monitor reads these.
+    // The loop's thread changes these properties with the lock held, because a stall monitor reads them on another
+    // thread.
 
     var timer: Unmanaged<GRunLoop.Timer>?
-    /// The date for which the timer fires.
+    /// The date for which `timer` fires now.
     var due: Nanoseconds = 0
     var idleQueue: Unmanaged<GRunLoop.IdleQueue>?
 
-    // Own thread only.
+    // Only the loop's own thread uses the properties below.
 
     var observer: Unmanaged<GRunLoop.Observer>?
     /// The caller that waits for the result of the closure; nil if no caller waits.
@@ -22,7 +23,7 @@ struct Called {
 }
 
 extension GRunLoop {
-    /// Calls `body` inside a callout, while `waiter` waits for the result. If `body` ends the thread,
+    /// Calls `body` inside a callout, while `waiter` waits for the result of `body`. If `body` ends the thread,
     /// ``AsyncWaiter/loopHasEnded()`` notifies the waiter.
     package static func whileWaited<Result>(by waiter: (any AsyncWaiter)?, _ body: () -> Result) -> Result {
         let frame = ThreadLoops.peek?.frame

@@ -6,7 +6,7 @@ extension GRunLoop {
     ///
     /// If the program's main loop is GLib's, one access to this property on any thread is the whole set-up.
     ///
-    /// This is not Foundation's `RunLoop.main`. To serve Foundation's loop as well, use the product
+    /// The main loop is not Foundation's `RunLoop.main`. To serve Foundation's loop as well, use the product
     /// `GRunLoopFoundation` and call `try GRunLoop.main.serve(RunLoop.main)`. Otherwise Foundation's timers, performs
     /// and notification queues wait until the program runs Foundation's loop, and nothing is logged.
     ///
@@ -14,15 +14,16 @@ extension GRunLoop {
     /// `RunLoop.main`.
     public static var main: GRunLoop {
         let loop = ThreadLoops.main
-        // Checked here, because a program may never call a method of the main loop.
+        // Logs here if the main loop does not work or cannot serve the main queue, because some programs never call a
+        // method of the main loop.
         if OneCopy.other != nil { OneCopy.explainOnce("main") } else { MainQueue.checkOwnerOnce() }
         return loop
     }
 
-    /// The loop of the calling thread, which is made if the thread has none yet.
+    /// The loop of the calling thread. The first access on a thread makes the thread's loop.
     ///
-    /// This cannot fail, because the loop makes its descriptors only when it needs them. A program can keep a loop
-    /// after the end of its thread, but the loop is inert then.
+    /// The access cannot fail, because a loop makes its descriptors only when it needs them. A program can keep a
+    /// reference to a loop after the end of the loop's thread, but then the loop is inert.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetCurrent`, Foundation's property is
     /// `RunLoop.current`.
@@ -36,9 +37,10 @@ extension GRunLoop.Timer {
     /// - Parameters:
     ///   - interval: see ``init(interval:repeats:after:tolerance:handler:)``.
     ///   - repeats: false makes a timer that fires once.
-    ///   - delay: the time until the first fire, if it differs from `interval`. Zero or less means now.
+    ///   - delay: the time until the first fire; nil means `interval`. Zero or less means now.
     ///   - tolerance: how much later than its date the timer may fire.
-    ///   - handler: called on this thread, when its loop runs. It is released when the timer is invalidated.
+    ///   - handler: called on this thread, when the thread's loop runs. The handler is released when the timer is
+    ///     invalidated.
     /// - Returns: the timer, which the loop keeps.
     ///
     /// Threads: any. The corresponding Foundation method is `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.

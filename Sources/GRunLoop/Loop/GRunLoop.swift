@@ -13,23 +13,24 @@ import Synchronization
 /// each stage, and sleeps when there is nothing to do.
 ///
 /// Threads: any thread may call a loop, but only the loop's own thread may run it. After that thread has ended, the
-/// loop is inert: calls do nothing, and runs are finished. The corresponding Core Foundation type is `CFRunLoop`,
-/// Foundation's is `RunLoop`.
+/// loop is inert: calls do nothing, and a run returns ``RunResult/finished`` immediately. The corresponding Core
+/// Foundation type is `CFRunLoop`, Foundation's is `RunLoop`.
 ///
 /// In a child process that was forked and did not call `exec()`, calls are refused with a message.
 ///
-/// A call that is a programming error does nothing, and logs a critical message in GLib's log domain `GRunLoop`. If an
-/// error ends the process instead, the documentation of the call says so.
+/// A call that is a programming error does nothing, and logs a critical message in GLib's log domain `GRunLoop`. If
+/// such an error ends the process instead, the documentation of the function says so.
 public final class GRunLoop: @unchecked Sendable {
     package let lock = Lock.take()
-    /// Reports to traces, recordings and stall monitors what the loop does; nil if the process has none of these.
+    /// Reports to traces, recordings and stall monitors what the loop does; nil if the program is linked without the
+    /// library's diagnostics.
     package let probe: (any LoopProbe)?
     /// The probe's ``LoopProbe/pulse``, where the loop counts its callouts.
     let pulse: UnsafeMutablePointer<cgrun_pulse>?
     /// Whether this is the loop of the main thread, which serves the main dispatch queue.
     package let isMain: Bool
-    /// The loop's clock in virtual time; nil if the loop is not in virtual time. A test may give the main loop such a
-    /// clock for a while.
+    /// The loop's clock in virtual time; nil if the loop is not in virtual time. A test can give the main loop a
+    /// virtual clock for a while.
     let virtualClock: Atomic<Unmanaged<VirtualClock>?>
 
     // MARK: Guarded by the lock
@@ -48,20 +49,22 @@ public final class GRunLoop: @unchecked Sendable {
     package var number: UInt64 { defaultMode.number }
     /// The number of the next block.
     var blockSequence: UInt64 = perturbs(CGRUN_SITE_COUNTER) ? .max >> 1 : 1
-    /// Blocks with a smaller number belong to a block step that is under way. A nested run does not see these blocks.
+    /// Blocks with a smaller number than this one belong to a block step that is under way. A nested run does not see
+    /// these blocks.
     var hiddenBlocks: UInt64 = 0
 
-    /// Saves the next block step an allocation.
+    /// An empty queue, which saves the next block step an allocation.
     var spareBlocks: BlockQueue?
 
-    /// Not retained, because the function that runs the frame owns it. Only the loop's thread changes this property, so
-    /// that thread may read it without the lock.
+    /// The innermost frame. Not retained, because the function that runs the frame owns the frame. Only the loop's
+    /// thread changes this property, so that thread may read the property without the lock.
     var innermost: Unmanaged<Frame>?
     /// The delayed performs whose closures are on the stack, outermost first.
     @exclusivity(unchecked) var performing: [Performing] = []
     @exclusivity(unchecked) var batch = DescriptorBatch()
-    /// The kind that was chosen last. The next ready kind after it is served next, also in a new run. Otherwise a
-    /// program that makes a run for each source would get only the first kind served.
+    /// The kind of item that was last chosen for stage 10. The next pass serves the next ready kind after this kind,
+    /// even if a new run makes the pass. Otherwise, in a program that makes a run for each source, the loop would serve
+    /// only the first kind.
     var lastServed = ItemKind.port
     var pendingPasses: PendingPasses = .pass
     @exclusivity(unchecked) var sleep = Sleep()
@@ -76,27 +79,29 @@ public final class GRunLoop: @unchecked Sendable {
     /// See ``cutCount``.
     var cuts = 0
     @exclusivity(unchecked) var performs = PerformQueue()
-    /// A protocol, because this file must not depend on ``Executor``. Nil until an executor is needed.
+    /// The loop's ``Executor``; nil until it is needed. The property has the type of a protocol, because this file must
+    /// not depend on ``Executor``.
     var sharedExecutor: (any TaskExecutor)?
     var waiters = AsyncWaiters()
     var endHandlers = EndHandlers()
 
-    /// True once the loop's thread has ended. Set with the lock held, but may be read without it where an outdated
-    /// value does no harm.
+    /// True once the loop's thread has ended. Set with the lock held. Code to which an outdated value does no harm
+    /// reads this property without the lock.
     let dead = Atomic(false)
     private let saidDead = Atomic(false)
-    /// True once the ending thread has run its last job. Later jobs run on other threads.
+    /// True once the ending thread has run the last job of the loop. Later jobs run on other threads.
     var areJobsLate = false
 
     // MARK: Own thread only
 
-    /// Saves the next run an allocation.
+    /// An unused frame, which saves the next run an allocation.
     var spareFrame: Frame?
     let poller = ContextPoller()
     /// The value of `g_main_depth()` inside the context dispatch of the current pass; 0 if there is no such dispatch.
     /// Changed with the lock held, because other threads read it.
     var ownDispatchDepth = 0
-    /// An eventfd that ends a sleep without any context. It is made before the first such sleep; -1 until then.
+    /// The eventfd through which other threads end a sleep that polls no context. The loop makes the eventfd before its
+    /// first such sleep; -1 until then.
     var wakeDescriptor: Int32 = -1
     /// How many sources of any kind the loop has handled. `GRunLoopFoundation` compares the number before and after a
     /// run.
@@ -109,7 +114,8 @@ public final class GRunLoop: @unchecked Sendable {
 
     init(isMain: Bool, virtualTime: VirtualClock? = nil) {
         self.isMain = isMain
-        // Released in deinit. The clock of the main loop is never released.
+        // deinit releases this reference. The main loop is never destroyed, so a test sets the main loop's virtual
+        // clock without a retain.
         virtualClock = Atomic(virtualTime.map(Unmanaged.passRetained))
         var probe: (any LoopProbe)?
         withUnsafeMutablePointer(to: &probe) { cgrun_make_probe_if_linked($0) }
@@ -120,12 +126,12 @@ public final class GRunLoop: @unchecked Sendable {
         host = HostState(ambientMode: defaultMode)
         lock.owner = Unmanaged.passUnretained(self).toOpaque()
         cgrun_watch_fork()
-        // If the process has several copies of the library, the first copy serves it. The loops of the other copies are
-        // dead.
+        // If the process has several copies of the library, only the loops of the first copy work. The loops of the
+        // other copies are dead.
         if OneCopy.other != nil { beDead() }
     }
 
-    /// Marks the loop as ended, so that no caller waits for it. Called for a loop that will never run.
+    /// Marks the loop as ended, so that no caller waits for the loop. Called for a loop that will never run.
     private func beDead() {
         dead.store(true, ordering: .relaxed)
         areJobsLate = true
@@ -135,7 +141,7 @@ public final class GRunLoop: @unchecked Sendable {
     }
 
     deinit {
-        // Not closed earlier, because another thread may have been about to wake the loop through this descriptor.
+        // The descriptor is not closed earlier, because another thread may have been about to wake the loop through it.
         if wakeDescriptor >= 0 { close(wakeDescriptor) }
         commonBlocks.deallocate()
         spareBlocks?.deallocate()
@@ -145,10 +151,10 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: Which thread's loop it is
 
-    /// Whether this loop belongs to the calling thread, but virtual time hides it now. Call it only for a loop that is
-    /// not current.
+    /// Whether this loop belongs to the calling thread, but a loop in virtual time replaces it now. Read this property
+    /// only if the loop is not the thread's current loop.
     var isHidden: Bool {
-        // If the main loop was made inside virtual time, no virtual clock refers to it.
+        // If the main loop was made inside virtual time, no virtual clock has the main loop as its `hidden` loop.
         if isMain { return cgrun_is_main_thread() }
         var hidden = ThreadLoops.peek?.virtualTime?.hidden
         while let loop = hidden, loop !== self { hidden = loop.virtualTime?.hidden }
@@ -161,12 +167,13 @@ public final class GRunLoop: @unchecked Sendable {
 
     /// Returns whether `call` must do nothing, and logs the reason. There are three reasons:
     ///
-    /// - The process is a forked child, which shares its descriptors with the parent. The call would wake the parent's
-    ///   loop.
+    /// - The process is a forked child, which shares its descriptors with the parent. Without the refusal, the call
+    ///   could wake the parent's loop.
     /// - The loop's thread has ended. Only the main loop logs this, and only once (item 14).
     /// - Another copy of the library serves the process.
     ///
-    /// - Parameter kind: the kind of the item that the call is about: `add` and `Timer` make `add(Timer)`.
+    /// - Parameter kind: the kind of the item that is passed to `call`. For example, the log shows `add` and `Timer` as
+    ///   `add(Timer)`.
     @inline(__always) func refuses(_ call: StaticString, _ kind: StaticString? = nil) -> Bool {
         guard Fork.isChild || isDead else { return false }
         explainRefusal(call, kind)
@@ -253,12 +260,12 @@ public final class GRunLoop: @unchecked Sendable {
     }
 
     func knownModeLocked(_ name: Mode) -> ModeState? {
-        // A property holds the default mode, so that its name need not be hashed.
+        // The default mode has a property of its own, so that the loop finds it without hashing a name.
         name == defaultMode.name ? defaultMode : modes[name]
     }
 
-    /// The modes that exist, in no order: ``Mode/default``, and every mode that an item, a block, a context or a push
-    /// of the ambient mode has ever named.
+    /// The modes that exist, in no order. These are ``Mode/default``, every mode to which an item, a block or a context
+    /// was ever added, and every mode that was pushed as the ambient mode.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
     public var allModes: [Mode] {
@@ -271,8 +278,8 @@ public final class GRunLoop: @unchecked Sendable {
     /// thread has none, a context that the loop makes.
     ///
     /// The main loop has a home context from the beginning. Another loop gets its home context when its thread first
-    /// runs the loop, or adds the first item, block or context. Until then, it is nil. It is also nil while the loop is
-    /// detached, and after the end of its thread.
+    /// runs the loop, or adds the first item, block or context. Until then, this property is nil. The property is also
+    /// nil while the loop is detached, and after the end of the loop's thread.
     ///
     /// Threads: any. The corresponding GLib functions are `g_main_context_default` and
     /// `g_main_context_ref_thread_default`.
@@ -282,11 +289,11 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: What a mode waits for
 
-    /// Returns the date of a mode's first timer or delayed perform. Tolerances do not count.
+    /// Returns the earliest date of a mode's timers and delayed performs, without their tolerances.
     ///
     /// - Returns: the date; nil if the mode has no timer and no delayed perform, or does not exist. A date in the past
-    ///   means that the timer is overdue. For ``Mode/common`` it is nil, because that mode has no items: ask for
-    ///   ``Mode/default``.
+    ///   means that the timer is overdue. For ``Mode/common`` the result is nil, because that name stands for several
+    ///   modes: pass ``Mode/default`` instead.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
     public func nextFireDate(forMode name: Mode) -> Instant? {
@@ -311,13 +318,13 @@ public final class GRunLoop: @unchecked Sendable {
 // MARK: The home context
 
 extension GRunLoop {
-    /// Fixes the home context, unless it is fixed already or cannot be fixed now.
+    /// Chooses the home context, unless the loop has chosen one already or cannot choose one now.
     ///
     /// The main loop's home is GLib's default context. The home of another loop is the context that is now pushed as
     /// its thread's default. If none is pushed, the loop makes a context.
     ///
-    /// Only the loop's own thread can find out which context is pushed there. So an addition by another thread does not
-    /// fix the home.
+    /// Only the loop's own thread can find out which context is pushed on it. So if another thread adds an item, the
+    /// loop does not choose its home context yet.
     func fixHomeLocked() {
         if home == nil { fixHomeNowLocked() }
     }
@@ -332,9 +339,9 @@ extension GRunLoop {
         homeHasChangedLocked()
     }
 
-    /// Called when the home context has changed. The new home may have been added to modes before. It is removed there,
-    /// because a context must not be carried into itself. `home` still references it, so the removal calls no user
-    /// code.
+    /// Called when the home context has changed. The program may have added the new home context to modes before. This
+    /// function removes the context from these modes, because a context must not be carried into itself. `home` still
+    /// references the context, so the removal calls no user code.
     func homeHasChangedLocked() {
         for mode in modes.values {
             mode.addedContexts.removeAll { $0.context == home?.context }
@@ -342,7 +349,8 @@ extension GRunLoop {
         }
     }
 
-    /// Returns the contexts that a mode serves. GIO operations complete in the first of them.
+    /// Returns the contexts that a mode serves. GIO operations that the thread starts in a run of the mode complete in
+    /// the first of these contexts.
     func contextsLocked(of mode: ModeState) -> [ServedContext] {
         if let known = mode.contexts { return known }
         var contexts: [ServedContext] = []

@@ -3,9 +3,9 @@
 
 import CGRun
 
-/// A kind of work. Everything that a loop calls is of one kind.
+/// A kind of work. Everything that a loop calls is of exactly one kind.
 package enum ItemKind: UInt8, CaseIterable {
-    // A wait ends with one of these kinds, and stage 10 serves one of them. They take turns in this order.
+    // A wait ends with one of the following kinds, and stage 10 serves it. The kinds take turns in this order.
 
     /// A wake-up alone: the loop calls nothing.
     case wakeUp
@@ -18,10 +18,11 @@ package enum ItemKind: UInt8, CaseIterable {
     /// One message of a port.
     case port
 
-    // A pass serves these kinds in steps of their own. They take turns with the kinds above.
+    // A pass serves the following three kinds in steps of their own. These kinds take turns with the kinds above.
 
     case block, source, context
-    // These kinds never have a turn: a pass calls observers at its stages, and idle work when nothing else is ready.
+    // The following kinds never have a turn: a pass calls observers at its stages, and idle work when nothing else is
+    // ready.
     case idleWork, observer
 
     /// Returns the first of `kinds` that comes after this kind. After the last kind, the order begins again. Nil if
@@ -48,7 +49,8 @@ struct ItemKinds: OptionSet {
     static var source: ItemKinds { ItemKinds(.source) }
     static var context: ItemKinds { ItemKinds(.context) }
 
-    /// The kinds that a wait can find. A wake-up is not among them, because the loop calls nothing for it.
+    /// The kinds that a wait can find. A wake-up is not among these kinds, because the loop calls nothing for a
+    /// wake-up.
     static var found: ItemKinds { [.mainQueue, .timer, .descriptor, .port, .context] }
     /// The kinds that can get a turn when a time slice is used up.
     static var takingTurns: ItemKinds { found.union([.block, .source]) }
@@ -57,7 +59,8 @@ struct ItemKinds: OptionSet {
 
     /// Every set of kinds that take turns has a raw value below this number.
     static var numberLimit: Int { Int(takingTurns.rawValue) + 1 }
-    /// Returns the kinds that the bits of a number stand for. Tests use it to perturb whose turn it is.
+    /// Returns the kinds that the bits of a number stand for, except kinds that take no turns. Tests use this function
+    /// to give turns to random kinds.
     static func some(_ number: Int) -> ItemKinds {
         ItemKinds(rawValue: UInt16(truncatingIfNeeded: number)).intersection(takingTurns)
     }

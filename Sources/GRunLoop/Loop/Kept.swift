@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The items that a run has called.
+// The items and contexts that a run has called.
 
-/// Keeps the items that a run has called. If an item's own callout removes the item from the loop, the last reference
-/// may be here. It must be released without the lock, because the item's deinit is user code. Own thread only.
+/// Keeps the items and contexts that a run has called. If an item's own callout removes the item from the loop, this
+/// list may hold the last reference to the item. That reference must be released without the lock, because the item's
+/// deinit is user code. Used on the loop's own thread only.
 struct Kept {
     /// Avoids an array in the usual case, in which a pass calls one item.
     private var first: AnyObject?
@@ -22,13 +23,13 @@ struct Kept {
         others.append(called)
     }
 
-    /// Releases the items that were called before, and keeps `object`. Call it without the lock.
+    /// Releases the items that were called before, and keeps `object`. Call this function without the lock.
     @inline(__always) mutating func replace(by object: AnyObject) {
         drop()
         keep(object)
     }
 
-    /// Call it without the lock.
+    /// Releases everything that is kept. Call this function without the lock.
     @inline(__always) mutating func drop() {
         if first != nil { first = nil }
         if !others.isEmpty { dropOthers() }

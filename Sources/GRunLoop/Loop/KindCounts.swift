@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts for the scheduler.
 
-/// A small number for each kind. All numbers are in one word, so that a run resets them without a loop over the kinds.
+/// A small number for each kind of item. All numbers are in one word, so that a run resets them without a loop over the
+/// kinds.
 struct KindCounts {
     static var ones: Self { Self(word: 0x0101_0101_0101_0101) }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a loop handles the loss of its own descriptors. The program has closed one of them, for example with
-// closefrom(3), or a sandbox forbids a system call.
+// How a loop handles the loss of its own descriptors. A descriptor is lost if the program has closed it, for example
+// with closefrom(3), or if a sandbox forbids a system call for it.
 //
-// The number of a lost descriptor may belong to another file by now. Usually the descriptors of GLib, of libdispatch
-// and of the program are closed as well. A new descriptor for the loop would hide these losses, so the loop makes none,
-// and logs the loss once. If the loop runs without a host, the process ends, because a loop that cannot wait would spin
-// or sleep forever. A host continues without the loop.
+// The number of a lost descriptor may belong to another file by now. Usually the program has also closed descriptors of
+// GLib, of libdispatch and of its own code. A new descriptor for the loop would hide these losses, so the loop makes
+// none, and logs the loss once. If the loop runs without a host, the process ends, because a loop that cannot wait
+// would spin or sleep forever. If a host drives, the host continues and no longer serves this loop.
 
 import CGRun
 import Glibc
@@ -30,8 +30,8 @@ extension GRunLoop {
         Log.fatal("\(loss(call, error)). The run loop cannot continue")
     }
 
-    /// Ends the process, because a descriptor that a context polls is closed. It belongs to GLib, or to a source that
-    /// does not notice the error.
+    /// Ends the process, because a descriptor that a context polls is closed. The descriptor belongs to GLib, or to a
+    /// GSource that does not notice the error.
     static func endForClosedDescriptor(_ descriptor: Int32) -> Never {
         Log.fatal(
             "the run loop cannot continue, because code in this process has closed descriptor \(descriptor), which a "

@@ -10,20 +10,21 @@
 // Long functions are never inlined, so that a profile shows them by name and their cost does not depend on the code
 // around them.
 //
-// A pass calls the program without a lock, through the functions named `callOut…` in the files of the steps. They are
-// not inlined, so that debuggers and profilers show them by name. If a closure may have no other owner, its callout
-// takes it `inout` and releases it. So the deinits of the captured values run without a lock as well (item 177).
+// A pass calls the program's code without a lock, through the functions named `callOut…` in the files of the steps.
+// These functions are not inlined, so that debuggers and profilers show them by name. If the pass may hold the last
+// reference to a closure, the callout takes the closure `inout` and releases it. So the deinits of the captured values
+// also run without a lock (item 177).
 
 extension GRunLoop {
     enum PassEnd {
         case handledSource, other
-        /// The pass ended before its wait, because the host waits. The run's stage does not show this reliably, because
-        /// a foreign loop in a callout may have changed the stage.
+        /// The pass ended before its wait, because a host makes this wait. The run's stage does not show this reliably,
+        /// because a foreign loop in a callout may have changed the stage.
         case waits
     }
 
-    /// Makes one pass: stages 2 to 11. If a host drives and nothing is ready, it makes only the head: the host waits,
-    /// and the tail follows that wait. The lock is released while user code runs.
+    /// Makes one pass: stages 2 to 11. If a host drives and nothing is ready, this function makes only the head. Then
+    /// the host waits, and a later dispatch makes the tail. The lock is released while user code runs.
     @inline(never) func runPassLocked(_ frame: Frame, _ mode: ModeState) -> PassEnd {
         let run = frame.run
         let handled = runHeadLocked(frame, mode)  // 2 to 5
@@ -55,8 +56,8 @@ extension GRunLoop {
         if dispatches { dispatchAllLocked(found.contexts, frame) }
         tell(.service)
         frame.run.scheduler.noteServed(.other)
-        // Read before the service. During the service, a cut or a foreign loop in the callout may make turns pending.
-        // These turns are for later passes.
+        // This flag is read before the item is serviced. During the service, the end of a slice or a foreign loop in
+        // the callout may make turns pending. Such turns are for later passes.
         let hasPendingTurns = frame.run.scheduler.hasPendingTurns
         let handled = serviceLocked(found.item, frame, mode)  // 10
         if hasPendingTurns { endTurnsLocked(frame, of: found) }
@@ -67,7 +68,7 @@ extension GRunLoop {
     }
 
     /// Keeps the dispatched contexts until they can be released without the lock. `found` is released with the lock
-    /// held, and may be the last owner of a context that was removed from the mode meanwhile.
+    /// held, and may be the last owner of a context that was removed from the mode during the dispatch.
     ///
     /// If nothing else was served, checks whether the dispatch alone has used up the slice.
     private func keepDispatchedLocked(_ found: Found, _ frame: Frame) {
@@ -76,14 +77,15 @@ extension GRunLoop {
         if isAlone, !frame.run.scheduler.hasPendingTurns { endItemLocked(frame, of: .context) }
     }
 
-    /// Begins a pass, in which wake-ups count again. The tail of the last pass ignored wake-ups. So the deadlines of
-    /// outer runs that passed in that tail are ignored, too.
+    /// Begins a pass, in which wake-ups count again. The tail of the last pass ignored wake-ups. So an outer run's
+    /// deadline that expired during that tail is ignored, too.
     private func beginPassLocked(_ frame: Frame) {
         if frame.run.stage == .tail, frame.nextAncestorDeadline != .never {
             _ = frame.takePassedAncestorDeadlines(at: time)
         }
-        // If a wait is announced, a foreign loop in a callout of the last pass returned between its beforeWaiting and
-        // its afterWaiting. Its wait ends before `beginPass()`, because both set the stage.
+        // If a wait is announced here, a foreign loop in a callout of the last pass sent beforeWaiting, and returned
+        // before afterWaiting. The call below ends that wait. It must come before `beginPass()`, because both set the
+        // stage.
         if isWaitAnnounced { endHostWaitLocked() }
         frame.run.beginPass()
     }
@@ -113,8 +115,8 @@ extension GRunLoop {
     }
 
     /// Whether the head of the next pass would have no effect, because the mode has no observer, idle work, signalled
-    /// source or block. The run must be the outermost one, and must continue after this pass. False in virtual time and
-    /// in a traced loop, which make every pass.
+    /// source or block. True only if the run is the outermost one and continues after this pass. False in virtual time
+    /// and while the loop is traced, because the loop then makes every pass.
     @inline(__always) func isNextHeadEmptyLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         mode.observed.isEmpty && mode.signalled.isEmpty && mode.blocks.live == 0 && commonBlocks.live == 0
             && !makesEveryPass && !isInVirtualTime
@@ -123,8 +125,8 @@ extension GRunLoop {
 
     // MARK: Every callout
 
-    /// Releases the lock before `item` is called. Retains the item first, so that no other thread can release it before
-    /// the call. The frame keeps this reference.
+    /// Releases the lock before `item` is called. Retains the item first, so that no other thread can destroy it before
+    /// the call. The frame keeps this reference until it calls its next item.
     @inline(__always) func unlock(toCall item: Unmanaged<some AnyObject>, in frame: Frame) {
         _ = item.retain()
         lock.unlock()

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which kinds of work are ready in a mode. The wait, the deadline of a sleep, a host's `prepare` and `check`, the
-// scheduler and virtual time use these functions. A step only checks whether its own list is empty. Contexts are polled
-// in Host/ContextStep.swift, because GLib may call the program for that.
+// scheduler and virtual time use the functions of this file. A step of a pass only checks whether its own list of items
+// is empty, and needs none of these functions. Host/ContextStep.swift polls the contexts, because GLib may call code of
+// the program during a poll.
 
 import CGRun
 
 extension GRunLoop {
-    /// Returns which of `kinds` are ready in the mode, as far as this process's memory shows.
+    /// Returns which of `kinds` are ready in the mode, as far as the loop can see without asking the kernel.
     ///
     /// Only the kernel knows whether the main queue, a context or a further descriptor is ready: see
     /// ``lookLocked(_:_:polled:now:)`` and ``readyForTurnsLocked(_:)``.
@@ -56,8 +57,8 @@ extension GRunLoop {
 
     /// Returns the kinds that are ready now, except a wake-up. Does not wait, and takes no item.
     ///
-    /// If a host drives, this polls only the contexts that are carried into the home context, because the host polls
-    /// the home context itself. Releases the lock while it polls.
+    /// If a host drives, this function polls all contexts of the mode except the home context, because the host polls
+    /// that context itself. Releases the lock during the poll.
     func readyForTurnsLocked(_ frame: Frame) -> ItemKinds {
         let mode = frame.mode
         var ready = readyLocked([.block, .source, .timer, .port], in: mode)
@@ -68,8 +69,8 @@ extension GRunLoop {
         return ready
     }
 
-    /// Returns the ready kinds, to decide which of them get a turn. This is a hint, because readiness may change the
-    /// next moment. Tests perturb it.
+    /// Returns the ready kinds, to decide which of them get a turn. The result is only a hint, because readiness may
+    /// change the next moment. Tests add and remove random kinds.
     func kindsForTurnsLocked(_ frame: Frame) -> ItemKinds {
         var ready = readyForTurnsLocked(frame)
         if perturbs(CGRUN_SITE_TURN) { ready.subtract(.some(perturbed(below: ItemKinds.numberLimit))) }
@@ -77,7 +78,7 @@ extension GRunLoop {
         return ready
     }
 
-    /// Whether a source is signalled or a block waits. A pass serves them, but they do not end a wait.
+    /// Whether a source is signalled or a block waits. A pass serves sources and blocks, but neither ends a wait.
     func hasLeftoversLocked(_ mode: ModeState) -> Bool {
         !readyLocked([.source, .block], in: mode).isEmpty
     }

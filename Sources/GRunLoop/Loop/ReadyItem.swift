@@ -5,8 +5,9 @@ extension GRunLoop {
     /// The item that a pass serves in stage 10.
     struct ReadyItem {
         let kind: ItemKind
-        /// The source of a descriptor's event; nil for other kinds. It is not retained, and a callout may release the
-        /// source before the source is served. So this reference is only compared.
+        /// The source of a descriptor's event; nil for other kinds. The source is not retained, and a callout may
+        /// release the source before the pass serves it. So code only compares this reference, and never calls the
+        /// source through it.
         let descriptor: Unmanaged<DescriptorSource>?
 
         init(_ kind: ItemKind, _ descriptor: Unmanaged<DescriptorSource>? = nil) {
@@ -26,8 +27,8 @@ extension GRunLoop {
 
     /// Lets a test choose which ready item is served. In Core Foundation, the kernel chooses.
     ///
-    /// The chooser is called whenever more than one item is ready. It gets all of them, and returns an index, or nil to
-    /// leave the choice to the loop. Own thread only.
+    /// The chooser is called whenever more than one item is ready. The chooser gets all ready items, and returns the
+    /// index of one of them, or nil to leave the choice to the loop. Call this function on the loop's own thread only.
     @_spi(Oracle) public func setItemChooser(_ chooser: (@Sendable ([ReadyChoice]) -> Int?)?) {
         itemChooser = chooser
     }

@@ -6,14 +6,15 @@ import Synchronization
 
 /// One run: its limit, its stop, its stage and its scheduler. Guarded by the loop's lock, except the scheduler.
 ///
-/// A run without a host has one frame. The run that a host drives lasts as long as the loop is attached, and has a
-/// frame for each dispatch. A dispatch inside a callout of another dispatch is a further frame of the same run.
+/// A run without a host has one frame. The run that a host drives lasts until the loop is detached or ends, and has a
+/// frame for each dispatch of the hub. If a dispatch is nested in a callout of another dispatch, this run has both
+/// frames.
 final class Run {
     /// True if a host drives this run. Such a run does not sleep.
     let isHosted: Bool
     @exclusivity(unchecked) var stage: Stage
     @exclusivity(unchecked) var scheduler = Scheduler()
-    /// True if this run was stopped. A stop ends one run, and neither its parent nor the next run (items 58 to 62).
+    /// True if this run was stopped. A stop ends this run, but neither the outer run nor the next run (items 58 to 62).
     var isStopped = false
     /// True if a wake-up counted for this run, and the run has not begun a pass since.
     var heardWakeUp = false
@@ -24,8 +25,8 @@ final class Run {
     /// When the run ends. `.min` means one pass without sleeping. `.never` means no limit, or that the run has not
     /// begun its first pass.
     private(set) var deadline = Nanoseconds.never
-    /// When the limit of this run wakes the innermost run. `.never` if there is no limit, if the limit has already
-    /// woken that run, or if this run has returned.
+    /// When the limit of this run wakes the innermost run, which is this run or a nested one. `.never` if there is no
+    /// limit, if the limit has already woken that run, or if this run has returned.
     var alarm = Nanoseconds.never
 
     init(isHosted: Bool) {
@@ -50,8 +51,8 @@ final class Run {
         heardWakeUp = false
     }
 
-    /// Makes the run begin another pass before it sleeps, even if a nested run serves the wake-up. Does nothing in the
-    /// tail of a pass, because another pass comes before the next sleep anyway.
+    /// Makes this run begin another pass before it sleeps, even if a nested run serves the wake-up. In the tail of a
+    /// pass, this call does nothing, because another pass comes before the next sleep anyway.
     @inline(__always) func hearWakeUp() {
         if stage.countsWakeUps { heardWakeUp = true }
     }
@@ -67,26 +68,28 @@ final class Run {
     var hasLimit: Bool { deadline != .min && deadline != .never }
 }
 
-/// The place of a run on the thread's stack. The function that runs a frame owns it, so no link to a frame retains it.
+/// The place of a run on the thread's stack. The function that runs a frame owns the frame, so the link from an inner
+/// frame does not retain it.
 ///
-/// Only the loop's own thread changes a frame. It changes the links, the mode and the depth with the lock held, because
-/// other threads read them.
+/// Only the loop's own thread changes a frame. That thread changes the frame's link, mode and depth with the lock held,
+/// because other threads read them.
 final class Frame {
     let run: Run
     /// The mode of the run. Not retained, because modes live as long as their loop.
     private(set) var modeReference: Unmanaged<ModeState>
     var mode: ModeState { modeReference.takeUnretainedValue() }
-    /// The frame of the outer run; nil in the outermost frame.
+    /// The next outer frame on the stack; nil in the outermost frame.
     fileprivate var parentReference: Unmanaged<Frame>?
     var parent: Frame? { parentReference?.takeUnretainedValue() }
-    /// How many GLib dispatches were on the thread's stack when the run began.
+    /// How many GLib dispatches were on the thread's stack when the frame began.
     private(set) var depth = 0
-    /// The blocks that the current block step has not run yet.
+    /// The blocks that the current block step has taken from their queue, and has not run yet.
     @exclusivity(unchecked) var takenBlocks: BlockQueue?
     @exclusivity(unchecked) var contexts = AcquiredContexts()
     @exclusivity(unchecked) var kept = Kept()
     @exclusivity(unchecked) var called = Called()
-    /// The ``CalloutMark`` of this frame's last callout that began while the loop was traced or watched.
+    /// The ``CalloutMark`` of the last callout of this frame that began while the loop was traced, or watched by a
+    /// stall monitor.
     let callout = Atomic<UInt>(0)
 
     init(of run: Run, in mode: ModeState) {
@@ -94,7 +97,7 @@ final class Frame {
         modeReference = .passUnretained(mode)
     }
 
-    /// Prepares the frame for a new run. Everything that it kept for an earlier run has been released.
+    /// Prepares the frame for a new run. The caller has released everything that the frame kept for an earlier run.
     func begin(_ mode: Unmanaged<ModeState>, above parent: Unmanaged<Frame>?) {
         modeReference = mode
         parentReference = parent
@@ -147,7 +150,7 @@ extension GRunLoop {
     /// The frames on the stack, innermost first. Read them with the lock held, or on the loop's thread.
     var framesLocked: Frames { Frames(innermost: frame) }
 
-    /// How many frames are on the stack. Each dispatch of a host has a frame.
+    /// How many frames are on the stack. Each dispatch of the hub has a frame.
     package var runCount: Int { lock.withLock { runCountLocked } }
     package var runCountLocked: Int { framesLocked.reduce(0) { count, _ in count + 1 } }
 
@@ -182,8 +185,9 @@ extension GRunLoop {
         return frame
     }
 
-    /// Keeps the frame of a finished run for the next run. Call it without the lock, after everything that the frame
-    /// kept was released. If a deinit has made a run meanwhile, that run has already left its frame here.
+    /// Keeps the frame of a finished run for the next run. Call this function without the lock, after everything that
+    /// the frame kept was released. If a deinit made a run during that release, `spareFrame` already holds the frame of
+    /// that run.
     func keepForNextRun(_ frame: consuming Frame) {
         if spareFrame == nil { spareFrame = frame }
     }

@@ -5,14 +5,14 @@ import CGRun
 import Synchronization
 
 extension GRunLoop {
-    /// Like ``runMode(_:for:returningAfterSource:)``, but until a point in time.
+    /// Like ``runMode(_:for:returningAfterSource:)``, but the limit is a point in time.
     package func runMode(_ name: Mode, until limit: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         let span = limit == .never ? limit : limit.subtractingSaturating(time)
         return runMode(name, for: span, returningAfterSource: returningAfterSource)
     }
 
     /// Runs a mode once. Returns nil if nothing was run: the mode does not exist, has nothing to wait for, or cannot be
-    /// run now. The last case is logged, and so is ``Mode/common``.
+    /// run now. The last case is logged. A run of ``Mode/common`` is logged, too.
     func runMode(_ name: Mode, for span: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         lock.lock()
         if isWaitAnnounced { endHostWaitBeforeRunLocked() }
@@ -23,7 +23,7 @@ extension GRunLoop {
         return nil
     }
 
-    /// Called with the lock held, and releases it.
+    /// Called with the lock held, and returns without the lock.
     private func runOnceLocked(_ mode: ModeState, for span: Nanoseconds, returningAfterSource: Bool)
         -> RunResult?
     {
@@ -46,7 +46,8 @@ extension GRunLoop {
 
         batch.discard()
         popLocked(frame)
-        // If a callback of a host made this run, the host handles the blocks and signals that the run has left.
+        // If a callback of a host made this run, the host's next dispatch serves the blocks and signalled sources that
+        // this run has not served.
         if isHostInControl { pendingPasses.add(.work) }
         lock.unlock()
         frame.contexts.releaseAll()
@@ -60,9 +61,9 @@ extension GRunLoop {
         !(mode.hasItems || servesMainQueueLocked(mode) || mode.hasIdleWork || !readyLocked(.block, in: mode).isEmpty)
     }
 
-    /// Returns the deadline of a run. Called after the entry observers, so that their time does not count. A span of
-    /// zero or less means one pass, `.min`. A span of more than 16 years means no limit, `.never`. An end after the
-    /// clock's last instant becomes that instant.
+    /// Returns the deadline of a run. Called after the entry observers, so that the time that the observers take does
+    /// not count. For a span of zero or less, the result is `.min`, which means one pass. For a span of more than 16
+    /// years, the result is `.never`, which means no limit. An end after the clock's last instant becomes that instant.
     private func deadline(after span: Nanoseconds) -> Nanoseconds {
         span <= 0 ? .min : span > .longest ? .never : min(time.addingSaturating(span), .last)
     }
@@ -75,17 +76,18 @@ extension GRunLoop {
         }
     }
 
-    /// Makes the run the innermost one. Returns false if the run has neither a context nor a descriptor to sleep with.
+    /// Makes the run the innermost one. Returns false if the mode has no context, or if nothing could end a sleep of
+    /// the run.
     private func beginLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         if host.poll.isAbandoned { Self.endForLoss() }
         guard hasContextLocked(mode) else { return false }
         acquireContextsLocked(frame, mode)
-        // If other threads own every context of the mode, the loop sleeps with its own eventfd.
+        // If other threads own every context of the mode, the loop's own eventfd must end the loop's sleeps.
         guard !frame.contexts.list.isEmpty || canWakeItself() else { return false }
         frame.contexts.pushThreadDefault()
 
-        // A deadline of an outer run that has already passed counts as a wake-up. The wake-up is lost if the stage of
-        // the parent run counts no wake-ups.
+        // If a deadline of an outer run has already passed, that counts as a wake-up. It does not count if the run of
+        // the parent frame is in a stage in which wake-ups have no effect.
         if let parent = frame.parent, frame.nextAncestorDeadline != .never,
             frame.takePassedAncestorDeadlines(at: time), parent.run.stage.countsWakeUps
         {
@@ -96,7 +98,7 @@ extension GRunLoop {
         // wake-up is dropped, because it must not count for this run (item 68).
         if frame.depth == 0 { pendingPasses.clear(.hostWakeUp) }
         // Drops the events that an outer run has fetched, and the results of a host's poll, because this run may
-        // service them.
+        // service these events itself.
         batch.discard()
         host.polled = nil
         return true
@@ -114,8 +116,8 @@ extension GRunLoop {
         return true
     }
 
-    /// Whether a run of the mode has a context to sleep with, or the loop's thread has ended. Logs it if neither is the
-    /// case. A caller checks this before it begins something that needs the run.
+    /// Whether a run of the mode has a context to sleep with, or the loop's thread has ended. If neither is the case,
+    /// logs that the mode cannot be run. Callers check this before they begin work that needs a run of the mode.
     package func canRun(_ name: Mode) -> Bool {
         if lock.withLock({ isDead || hasContextLocked(modeLocked(name)) }) { return true }
         explainExhaustion(name)
@@ -144,8 +146,8 @@ extension GRunLoop {
                 + "descriptors or raise the limit, and run the mode again")
     }
 
-    /// Logs once that ``Mode/common`` cannot be run. A run of it is finished immediately, because this mode has no
-    /// items, but the caller expected something else.
+    /// Logs once that ``Mode/common`` cannot be run. A run of ``Mode/common`` returns immediately, because no mode of
+    /// this name exists, but the caller expected the run to serve the common modes.
     private func explainCommon() {
         guard !Self.saidCommon.exchange(true, ordering: .relaxed) else { return }
         Log.misuse(

@@ -7,16 +7,16 @@ extension GRunLoop {
     /// Runs the loop in a mode until the time is up, the run is stopped, nothing is left to wait for or, optionally, a
     /// source was handled.
     ///
-    /// `run()` runs the default mode until the run is stopped, or until nothing is left to wait for. The counterpart of
-    /// Foundation's `run()`, which a stop does not end, is ``run(until:)`` with ``distantFuture``.
+    /// `run()` runs the default mode until the run is stopped, or until nothing is left to wait for. A stop does not
+    /// end Foundation's `run()`. The counterpart of that method is ``run(until:)`` with ``distantFuture``.
     ///
     /// - Parameters:
     ///   - mode: the mode to run in. A run of ``Mode/common`` is refused, and this is logged once.
-    ///   - limit: how long to run. Zero or negative means one pass without sleeping. Nil, or more than 16 years, means
-    ///     no limit.
+    ///   - limit: how long to run. Zero or negative means one pass without sleeping. Nil means no limit, and so does a
+    ///     limit of more than 16 years.
     ///   - returningAfterSourceHandled: whether to return after the pass in which a source or a port was called, the
-    ///     main queue served or a context dispatched. Blocks, timers and wake-ups do not count.
-    /// - Returns: why the run returned. It is ``RunResult/finished`` if nothing was run.
+    ///     main queue was served or a context was dispatched. Blocks, timers and wake-ups do not count.
+    /// - Returns: why the run returned. The result is ``RunResult/finished`` if nothing was run.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. Runs nest: every callout may call
     /// this method. The corresponding Core Foundation functions are `CFRunLoopRun` and `CFRunLoopRunInMode`.
@@ -33,15 +33,15 @@ extension GRunLoop {
     /// Stops the innermost run, which returns ``RunResult/stopped`` at the end of its pass. Wakes the loop if it
     /// sleeps.
     ///
-    /// If the loop does not run, the call does nothing, and does not stop the next run either. The passes that a host
-    /// makes cannot be stopped.
+    /// If the loop does not run, the call does nothing, and does not stop the next run either. If a host drives the
+    /// loop, the call does not stop the host.
     ///
     /// Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopStop`.
     public func stop() {
         guard !refuses("stop") else { return }
         lock.withLock { () -> Kick? in
-            // Skips a host's run, which cannot be stopped. It is the innermost run if a callout of our run runs a
-            // foreign loop.
+            // Skips the run that a host drives, which cannot be stopped. That run is the innermost one if a callout of
+            // a run without a host runs a foreign loop.
             guard let run = framesLocked.first(where: { !$0.run.isHosted })?.run else { return nil }
             run.isStopped = true
             return wakeUpLocked(for: .innermostRun)
@@ -53,7 +53,7 @@ extension GRunLoop {
     /// Runs the loop in the default mode until a point in time, or until nothing is left to wait for. ``stop()`` does
     /// not end the call.
     ///
-    /// - Parameter limit: when to return. A time that has passed means one pass without sleeping. ``distantFuture``
+    /// - Parameter limit: when to return. A time in the past means one pass without sleeping. ``distantFuture``
     ///   means no limit, as in Foundation's `RunLoop.run()`.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
@@ -70,7 +70,7 @@ extension GRunLoop {
     ///
     /// - Parameters:
     ///   - mode: the mode to run in. ``Mode/common`` cannot be run.
-    ///   - limit: when to return. A time that has passed means one pass without sleeping.
+    ///   - limit: when to return. A time in the past means one pass without sleeping.
     /// - Returns: whether the mode was run. False means that there was nothing to wait for, or that the mode cannot be
     ///   run.
     ///
@@ -82,12 +82,12 @@ extension GRunLoop {
         return runMode(mode, until: Nanoseconds(saturating: limit), returningAfterSource: true) != nil
     }
 
-    /// Runs the loop in a mode until a source was handled, or until a point in time. It is ``run(mode:before:)``
-    /// without a result.
+    /// Runs the loop in a mode until a source was handled, a point in time is reached, the run is stopped, or nothing
+    /// is left to wait for. The call does the same as ``run(mode:before:)``, and returns no result.
     ///
     /// - Parameters:
     ///   - mode: the mode to run in. ``Mode/common`` cannot be run.
-    ///   - limit: when to return. A time that has passed means one pass without sleeping.
+    ///   - limit: when to return. A time in the past means one pass without sleeping.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
     /// is `RunLoop.acceptInput(forMode:before:)`.
@@ -127,8 +127,8 @@ extension GRunLoop {
 
     /// Whether the loop's thread waits in the kernel now, in a run of the loop or in a host.
     ///
-    /// Threads: any. On the loop's own thread it is always false, because that thread does not wait while it reads the
-    /// property. The corresponding Core Foundation function is `CFRunLoopIsWaiting`.
+    /// Threads: any. On the loop's own thread the property is always false, because that thread does not wait while it
+    /// reads the property. The corresponding Core Foundation function is `CFRunLoopIsWaiting`.
     public var isWaiting: Bool {
         guard !Fork.refuses("isWaiting") else { return false }
         return !isCurrent && lock.withLock { sleep.isUnderWay }
@@ -138,16 +138,16 @@ extension GRunLoop {
 
     /// How long the loop serves its own items in a row before other ready work gets its turn.
     ///
-    /// GTK's drawing and other GLib sources then get up to three dispatches, or fewer if these take as long as the
-    /// slice. Each other kind of the loop's ready work gets one turn: blocks, sources, ports, timers, descriptors and
-    /// the main queue.
+    /// GTK's drawing and other GLib sources then get up to three dispatches, or fewer if these dispatches take as long
+    /// as the slice. Each other kind of the loop's ready work gets one turn: blocks, sources, ports, timers,
+    /// descriptors and the main queue.
     ///
-    /// The default is 4 ms. With this value, GTK draws every frame under any load of the loop. With more than 8 ms, GTK
-    /// loses frames. Zero and negative values mean a row of one item. A value that is too long to represent means no
-    /// limit.
+    /// The default is 4 ms. With this value, GTK draws every frame under any load of the loop. With a slice of more
+    /// than 8 ms, GTK loses frames. Zero and negative values mean a row of one item. A value that is too long to
+    /// represent means no limit.
     ///
-    /// A row may exceed the slice by one item, or by eight if the items before were short. A snapshot of the main
-    /// dispatch queue is one item, because libdispatch runs it to its end.
+    /// A row of items may last longer than the slice by one item, or by eight items if the items before were short. A
+    /// snapshot of the main dispatch queue is one item, because libdispatch always runs the whole snapshot.
     ///
     /// Threads: any. A change takes effect at the next step of a pass. There is no corresponding Core Foundation
     /// function.

@@ -3,11 +3,12 @@
 
 import CGRun
 
-/// Decides for one run which kind of item is served next, and when the other kinds have their turn. Own thread only.
+/// Decides for one run which kind of item is served next, and when the other kinds have their turn. Used on the loop's
+/// own thread only.
 ///
-/// Usually the ready kinds take turns. A run may serve the loop's own items in a row for a *slice* of time. When the
-/// slice is used up, each other ready kind gets a turn. If a host drives, the host gets its turn first. Until these
-/// pending turns are over, the run serves nothing else.
+/// Usually the ready kinds take turns. A run serves the loop's own items in a row until a *slice* of time is used up.
+/// Then each other ready kind gets a turn. If a host drives, the host gets its turn first. Until these pending turns
+/// are over, the run serves nothing else.
 ///
 ///     state          entered when                          serves                     left when
 ///     free           the run begins; no turn is pending    every kind                 a slice is used up
@@ -20,16 +21,16 @@ struct Scheduler {
 
     // MARK: Turns
 
-    /// The kinds whose turn is pending. If the set is empty, every kind may be served.
+    /// The kinds whose turn is pending. If the set is empty and it is not the host's turn, every kind may be served.
     private(set) var pendingTurns: ItemKinds = [] { didSet { updateHasPendingTurns() } }
-    /// True if the run serves nothing for the rest of the host's dispatch. `pendingTurns` then wait for the next
-    /// dispatch.
+    /// True if the run serves nothing for the rest of the host's dispatch. The kinds in `pendingTurns` then wait for
+    /// the next dispatch.
     private(set) var isHostsTurn = false { didSet { updateHasPendingTurns() } }
-    /// Stored, because each step of each pass reads it.
+    /// Stored and not computed, because each step of each pass reads it.
     private(set) var hasPendingTurns = false
     private mutating func updateHasPendingTurns() { hasPendingTurns = isHostsTurn || !pendingTurns.isEmpty }
 
-    /// Whether a step of this kind may begin.
+    /// Whether a step that serves `kind` is allowed to begin.
     func mayServe(_ kind: ItemKind) -> Bool { !hasPendingTurns || pendingTurns.contains(kind) && !isHostsTurn }
 
     /// Returns the kinds in `ready` that may be served now. While turns are pending, a wake-up is served only if no
@@ -39,7 +40,7 @@ struct Scheduler {
         return pendingTurns.isEmpty || ready == .wakeUp ? ready : ready.intersection(pendingTurns)
     }
 
-    /// Gives each of `kinds` one turn, and begins a new row.
+    /// Gives each of `kinds` one turn, and begins a new row of items.
     mutating func giveTurns(to kinds: ItemKinds) {
         pendingTurns = kinds
         restartRow()
@@ -61,8 +62,8 @@ struct Scheduler {
         endDescriptors()
     }
 
-    /// Called when a dispatch of the host ends. If it was nested in another dispatch, the outer dispatch continues with
-    /// the pending turns.
+    /// Called when a dispatch of the host ends. If this dispatch was nested in another one, the outer dispatch
+    /// continues with the pending turns.
     mutating func endDispatch() {
         isHostsTurn = false
         interruptRow()
@@ -74,10 +75,11 @@ struct Scheduler {
         case mainQueue, descriptor, other
     }
 
-    /// The kind of the item that the last pass served. Stage 6 leaves out the main queue if the last pass served it.
-    /// The initial value has the same effect in the run's first pass (item 53).
+    /// The kind of the item that the last pass served. Stage 6 leaves out the main queue if the last pass served that
+    /// queue. Because of the initial value, stage 6 of a run's first pass leaves out the main queue, too (item 53).
     ///
-    /// After a descriptor's event, more events are likely. So the loop asks the epoll before it makes a full look.
+    /// After a descriptor's event, more events are likely. So the loop asks the epoll first, and makes a full look only
+    /// if the epoll has no event.
     private(set) var served = Served.mainQueue
     var prefersMainQueue: Bool { served != .mainQueue }
 
@@ -85,13 +87,14 @@ struct Scheduler {
     /// Called when no further descriptor event follows.
     mutating func endDescriptors() { if served == .descriptor { served = .other } }
 
-    /// How many more passes may serve an item without a full look, which polls everything that may be ready. Zero until
-    /// the run's first full look. Otherwise a program that makes a run for each source would never get a full look.
+    /// How many more passes are allowed to serve an item without a full look. A full look polls everything that may be
+    /// ready. Zero until the run's first full look. Otherwise, in a program that makes a run for each source, the loop
+    /// would never make a full look.
     private var passesFromMemory = 0
     private static let mostPassesFromMemory = 64
 
-    /// Whether a pass may serve an item without a full look. A full look is due after 64 such passes. A wake-up counts
-    /// as four of them.
+    /// Whether a pass is allowed to serve an item without a full look. A full look is due after 64 such passes. A pass
+    /// that serves a wake-up counts as four.
     var mayServeFromMemory: Bool { passesFromMemory > 0 && !hasPendingTurns && !isSliceUsedUp }
     mutating func notePassesFromMemory(_ passes: Int) { passesFromMemory -= passes }
     mutating func noteLook() {
@@ -108,17 +111,18 @@ struct Scheduler {
     var hasAsked: Bool { asked == .thisPass }
     mutating func noteAsked() { asked = .thisPass }
     mutating func beginPass() { asked = asked == .nextPass ? .thisPass : .no }
-    /// Reverts ``beginPass()``, because the row had no further event. The query stays valid for the next pass.
+    /// Reverts ``beginPass()``, because no further item was ready without a full look. The query of the epoll stays
+    /// valid for the next pass.
     mutating func leavePass() { if asked == .thisPass { asked = .nextPass } }
     /// Called before blocks run. Blocks may change what is ready, so the loop then queries the epoll again.
     mutating func forgetAsked() { asked = .no }
 
     // MARK: The slice of time
 
-    /// The state of a row. A row is a series of items that the loop calls one after the other. It ends when the loop
-    /// has nothing left to do, or when the other kinds have had their turn. The time between two items is part of the
-    /// row. Otherwise a host that serves one short timer in each iteration would never use up a slice, and its other
-    /// sources would wait.
+    /// The state of a row. A row is a series of items that the loop calls one after the other. The row ends when the
+    /// loop has nothing left to do, or when the other kinds have had their turn. The time between two items is part of
+    /// the row. Otherwise a loop that fires one short timer in each iteration of a host would never use up a slice, and
+    /// the host's other sources would wait.
     private enum Row {
         case none
         /// An item is being called, or the pass continues with the next item.
@@ -132,10 +136,11 @@ struct Scheduler {
     private var row = Row.none
     private var rowStart: Nanoseconds = 0
     private var lastReading: Nanoseconds = 0
-    /// When the last wait ended; `.never` if no clock was read then.
+    /// When the last wait ended; `.never` if no clock was read at its end.
     private var waitEnd = Nanoseconds.never
-    /// The clock is read after this many items of a kind: after each item at first and while items are long, after up
-    /// to eight once they are short. Each kind has its own count, so that short timers do not hide a long block.
+    /// The clock is read after this many items of a kind. The number is one at first and while items are long, and
+    /// increases up to eight while items are short. Each kind has its own count, so that short timers do not hide a
+    /// long block.
     private var strides = KindCounts.ones
     private var untilReading = KindCounts.ones
     /// Whether the row had lasted for a slice when the clock was last read.
@@ -144,8 +149,8 @@ struct Scheduler {
     private static let longestStride: UInt64 = 8
     /// The time that should pass between two readings of the clock: 0.1 ms.
     private static let stretch: Nanoseconds = 100_000
-    /// A gap of 1 ms or more between two items is not counted, because another process may have had the processor. Such
-    /// a gap does not end the row either, because on a busy machine no row would last.
+    /// A gap of 1 ms or more between two items does not count as part of the row, because another process may have had
+    /// the processor. Such a gap does not end the row either. Otherwise rows would end too early on a busy machine.
     private static let pause: Nanoseconds = 1_000_000
     /// A wait of 0.1 ms or more is a sleep: there was nothing to do, so a new row begins.
     private static let nap: Nanoseconds = 100_000
@@ -193,7 +198,7 @@ struct Scheduler {
         isSliceUsedUp = false
     }
 
-    /// Called after each item. Returns whether a slice of `length` is used up.
+    /// Called after each item. Returns whether the row has used up a slice of `length`.
     @inline(__always) mutating func usesUpSlice(_ length: Nanoseconds, after kind: ItemKind) -> Bool {
         if row == .underWay, length <= Self.standardSlice, perturbs(CGRUN_SITE_SLICE) { isSliceUsedUp = true }
         if untilReading[kind] > 1 {
@@ -218,11 +223,11 @@ struct Scheduler {
 }
 
 extension GRunLoop {
-    /// Ends an item of a step. If the item has used up the slice, the other ready kinds get their turn. Returns whether
-    /// the rest of the step must wait for these turns.
+    /// Called after each item of a step. If the items have used up the slice, the other ready kinds get their turn.
+    /// Returns whether the rest of the step must wait for these turns.
     ///
-    /// Without a host, the step continues if no other kind is ready. Then the order of a pass does not depend on a
-    /// clock. The lock may be released meanwhile.
+    /// Without a host, the step continues if no other kind is ready. In that case, the order of items does not depend
+    /// on a clock. This function may release the lock and take it again.
     @discardableResult @inline(__always) func endItemLocked(_ frame: Frame, of kind: ItemKind) -> Bool {
         frame.run.scheduler.usesUpSlice(sliceLength, after: kind) && endSliceLocked(frame, after: kind)
     }
@@ -233,9 +238,9 @@ extension GRunLoop {
             yieldToHostLocked(frame, after: kind)
             return true
         }
-        // The pending turns share one slice. After that slice, each of them gets one item.
+        // All kinds whose turn is pending share one slice. After that slice, each remaining kind serves only one item.
         guard !run.scheduler.hasPendingTurns else { return true }
-        // Virtual time must not depend on a real clock.
+        // In virtual time no kind gets a turn, because the order of items must not depend on a real clock.
         run.scheduler.giveTurns(to: isInVirtualTime ? [] : kindsForTurnsLocked(frame).subtracting(.init(kind)))
         guard run.scheduler.hasPendingTurns else { return false }
         cuts += 1
@@ -251,15 +256,15 @@ extension GRunLoop {
         if next.isEmpty {
             let ready = kindsForTurnsLocked(frame)
             let others = ready.subtracting(.init(kind))
-            // If no other kind is ready, the same kind gets the turn. Blocks and sources need no turn then, because the
-            // head of the next pass serves them anyway.
+            // If no other kind is ready, `kind` itself gets the turn. Blocks and sources need no turn in this case,
+            // because the head of the next pass serves them anyway.
             next = others.isEmpty ? ready.intersection(.found) : others
         }
         run.scheduler.yieldToHost(then: next)
     }
 
-    /// Ends one of several items that one callout calls, such as jobs or performs. Returns whether the other items must
-    /// wait. Called without the lock.
+    /// Called after each of several items that one callout calls, such as jobs or performs. Returns whether the callout
+    /// must leave the other items for later. Called without the lock.
     func endItemOfCallout() -> Bool {
         lock.withLock { frame.map { endItemLocked($0, of: .source) } ?? false }
     }
@@ -281,8 +286,9 @@ extension GRunLoop {
         run.scheduler.giveTurns(to: isUsedUp ? kindsForTurnsLocked(frame).subtracting(kinds) : [])
     }
 
-    /// Ends the turns that are over after a wait: those of the contexts and of the kind that was served. If the wait
-    /// found nothing but a wake-up, no kind that a wait can find is ready any more, so all their turns are over.
+    /// Ends the turns that are over after a wait: the turns of the contexts and of the kind that was served. If the
+    /// wait found no item or only a wake-up, none of the kinds in `ItemKinds.found` is ready, so the turns of all these
+    /// kinds are over.
     func endTurnsLocked(_ frame: Frame, of found: Found) {
         let kind = found.item?.kind ?? .wakeUp
         endPendingTurnLocked(frame, of: kind == .wakeUp ? .found : [ItemKinds(kind), .context])

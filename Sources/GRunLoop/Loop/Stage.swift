@@ -22,7 +22,7 @@
 ///
 /// A run without a host begins in `head`, and also sleeps in `head`.
 enum Stage: UInt8 {
-    // The order matters: it makes `countsWakeUps` and `isInPass` one comparison each.
+    // The order of the cases matters, because `countsWakeUps` and `isInPass` compare raw values.
     case outside, waiting, suspended, announcing, head, tail, woken
 
     mutating func beginHead() { self = .head }
@@ -34,11 +34,11 @@ enum Stage: UInt8 {
     mutating func suspend() { self = isPending ? .waiting : .suspended }
     mutating func leave() { self = .outside }
 
-    /// Whether a wake-up has an effect in this stage. From afterWaiting to the end of the pass it has none, because
-    /// another pass comes before the next sleep anyway (item 70).
+    /// Whether a wake-up has an effect in this stage. From afterWaiting to the end of the pass, a wake-up has no
+    /// effect, because another pass comes before the next sleep anyway (item 70).
     var countsWakeUps: Bool { rawValue < Stage.tail.rawValue }
     /// Whether the host waits, and the tail of the pass is still to come.
     var isPending: Bool { self == .waiting || self == .announcing || self == .woken }
-    /// Whether a pass is under way, and no callout has run a foreign loop since the last change of stage.
+    /// Whether a pass is under way, and is not suspended by a foreign loop that a callout runs or has run.
     var isInPass: Bool { rawValue >= Stage.announcing.rawValue }
 }

@@ -7,7 +7,7 @@ import Glibc
 extension GRunLoop {
     /// The result of stages 6 to 9, which the tail of the pass serves.
     struct Found {
-        /// The contexts that are ready. They are dispatched before the item is serviced.
+        /// The contexts that are ready. The tail dispatches them before it services the item.
         var contexts: [ServedContext] = []
         /// The one item that this pass services; nil if none is ready.
         var item: ReadyItem?
@@ -15,7 +15,7 @@ extension GRunLoop {
         var isEmpty: Bool { contexts.isEmpty && item == nil }
     }
 
-    /// Makes stages 6 to 9 of a pass, and returns what is ready. Releases the lock meanwhile.
+    /// Makes stages 6 to 9 of a pass, and returns what is ready. Releases the lock while it polls or calls observers.
     ///
     /// If a host drives and nothing is ready, returns nil: the host waits, and the tail of the pass is pending.
     ///
@@ -36,8 +36,8 @@ extension GRunLoop {
             return Found(item: item)
         }
         run.scheduler.noteLook()
-        // Releases called items here, because a run that never sleeps would otherwise keep them until its end. Under a
-        // host, the end of the dispatch releases them.
+        // Releases called items here, because a run that never sleeps would otherwise keep them until the run ends. If
+        // a host drives, the end of the dispatch releases the called items.
         if !run.isHosted { dropKeptLocked(frame) }
         acquireContextsLocked(frame, mode)
         if mode.areWaitsObserved, !looks {
@@ -67,8 +67,8 @@ extension GRunLoop {
             ? lookForHostLocked(frame, mode, looks: looks)
             : looks ? lookAroundLocked(frame, mode) : sleepLocked(frame, mode)
         if !looks, found != nil {
-            // If a wait is announced here, an observer of stage 7 ran a foreign loop, which returned between its
-            // beforeWaiting and its afterWaiting.
+            // If a wait is announced here, an observer of stage 7 ran a foreign loop, which sent beforeWaiting, and
+            // returned before afterWaiting.
             if isWaitAnnounced { endHostWaitLocked() }
             run.stage.beginTail()
             notifyLocked(.afterWaiting, mode)  // 9
@@ -76,18 +76,18 @@ extension GRunLoop {
         return found
     }
 
-    /// Ends the wait of a foreign loop that a callout of the head ran. The foreign loop returned between its
-    /// beforeWaiting and its afterWaiting. Its wait must end before the next wait begins.
+    /// Ends the wait of a foreign loop that a callout of the head ran. The foreign loop sent beforeWaiting, and
+    /// returned before afterWaiting. This afterWaiting must be sent before the next beforeWaiting.
     private func resumeHeadLocked() {
         endHostWaitLocked()
         host.run.stage.beginHead()
     }
 
-    /// Whether stage 6 looks at the main queue before everything else. It does not in a run's first pass, nor after a
-    /// pass that has served the main queue (items 52 and 53).
+    /// Whether stage 6 looks at the main queue before everything else. Stage 6 leaves out the main queue in a run's
+    /// first pass, and after a pass that has served the main queue (items 52 and 53).
     ///
-    /// While turns are pending, the main queue waits for its own turn. If stage 6 served it then, the pass would not
-    /// poll the contexts, and they would lose their turn.
+    /// While turns are pending, the main queue waits for its own turn. If stage 6 served the main queue in such a pass,
+    /// the pass would not poll the contexts, and the contexts would lose their turn.
     func asksMainQueueFirstLocked(_ run: Run, _ mode: ModeState) -> Bool {
         run.scheduler.prefersMainQueue && !run.scheduler.hasPendingTurns && servesMainQueueLocked(mode)
     }
@@ -99,7 +99,7 @@ extension GRunLoop {
     }
 
     /// Stage 8 if a host drives: uses the results of the host's poll, and checks what that poll does not cover. If
-    /// nothing is ready, it returns nil: the host waits, and the tail is pending.
+    /// nothing is ready, this function returns nil: the host waits, and the tail is pending.
     @inline(never) private func lookForHostLocked(_ frame: Frame, _ mode: ModeState, looks: Bool) -> Found? {
         let run = frame.run
         var found = Found(contexts: readyContextsLocked(frame))
@@ -112,9 +112,9 @@ extension GRunLoop {
         return nil
     }
 
-    /// Whether a pass that has handled a source sleeps immediately. Normally such a pass only looks, and the next pass
-    /// sleeps (item 43). The pass may sleep itself if the next pass would notify no observer and end no run. This saves
-    /// one poll for each signal of another thread.
+    /// Whether a pass that has handled a source in its head sleeps immediately. Normally such a pass only looks, and
+    /// the next pass sleeps (item 43). The pass itself sleeps if the head of the next pass would have no effect, and if
+    /// the run would not end before it. This saves one poll for each source that another thread signals.
     @inline(never) func sleepsAtOnceLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         isNextHeadEmptyLocked(frame, mode) && !frame.run.heardWakeUp && !isFinishedLocked(mode)
     }
@@ -139,8 +139,8 @@ extension GRunLoop {
     /// may be a pending wake-up or a port's message. After a descriptor's event, this function asks the epoll for more
     /// events. Returns nil if a full look is due, or if no item is known to be ready.
     ///
-    /// Not used if stage 7 or 9 is observed, or if a test chooses the item or moves the time, because all of these must
-    /// see each wait.
+    /// Not used if an observer is notified in stage 7 or 9, if a test chooses the item, or in virtual time. In these
+    /// cases each pass makes a full look.
     @inline(__always) func takeFromMemoryLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
         let isWoken = !readyLocked(.wakeUp, in: mode).isEmpty
         guard isWoken || run.scheduler.served == .descriptor || !readyLocked(.port, in: mode).isEmpty,
@@ -153,7 +153,7 @@ extension GRunLoop {
             run.scheduler.notePassesFromMemory(4)
             return ReadyItem(.wakeUp)
         }
-        // A message is served without comparing kinds, because no timer can be due.
+        // If the mode has no timer, a message is served without a comparison of the kinds.
         if run.scheduler.served != .descriptor, mode.heap.earliest == .never {
             lastServed = .port
             run.scheduler.notePassesFromMemory(1)
@@ -162,8 +162,8 @@ extension GRunLoop {
         return takeFetchedLocked(run, mode)
     }
 
-    /// Returns the next item if a message waits or the last item was a descriptor's event. Asks the epoll after an
-    /// event, at most once a pass.
+    /// Returns the next item that is known to be ready. If the last item was a descriptor's event, asks the epoll for
+    /// more events, at most once a pass.
     @inline(never) private func takeFetchedLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
         if run.scheduler.served == .descriptor, !run.scheduler.hasAsked, refillBatchLocked(mode) {
             run.scheduler.noteAsked()
@@ -186,13 +186,13 @@ extension GRunLoop {
     }
 
     /// Stage 8 without a host: sleeps until an item is ready or the run's deadline has passed. If the sleep was ended
-    /// only because it needs another deadline or other descriptors, it begins again. Then there is no afterWaiting and
-    /// no further pass (items 76 and 80).
+    /// only because it needs another deadline or other descriptors, it begins again. In that case, no afterWaiting is
+    /// sent and no further pass is made (items 76 and 80).
     @inline(never) private func sleepLocked(_ frame: Frame, _ mode: ModeState) -> Found {
         let run = frame.run
         while true {
-            // The lock may have been released since the contexts were acquired. If a thread has added a context
-            // meanwhile, it found no sleep to end.
+            // The lock may have been released since the contexts were acquired. If another thread added a context in
+            // that time, it found no sleep that it could end.
             while frame.contexts.isOutdated(mode.contextsVersion) { acquireContextsLocked(frame, mode) }
             var until = wakeUpTimeLocked(frame, mode)
             if until == .min {
@@ -238,8 +238,8 @@ extension GRunLoop {
         }
     }
 
-    /// Notes which deadlines of this run and of outer runs have passed, and returns the current time. If nothing
-    /// depends on the time, returns `.min` and reads no clock.
+    /// Notes which deadlines of this run and of outer runs have passed, and returns the current time. If there is no
+    /// timer and no deadline, returns `.min` and reads no clock.
     private func noteTimeLocked(_ frame: Frame, _ mode: ModeState) -> Nanoseconds {
         let run = frame.run
         let now = hasDatesLocked(frame, mode) || run.hasLimit ? time : .min
@@ -249,7 +249,8 @@ extension GRunLoop {
     }
 
     /// Releases the called items that the run has kept, before `sleep.begin`. The deinit of such an item may run the
-    /// loop, and that run would end a sleep that has begun. Then no stop or wake-up could end the poll that follows.
+    /// loop. After `sleep.begin`, that run would end the sleep, and then no stop or wake-up could end the poll that
+    /// follows.
     @inline(never) private func releaseKeptLocked(_ frame: Frame) {
         dropKeptLocked(frame)
         restoreWakeUpLocked(frame.run)
@@ -293,8 +294,8 @@ extension GRunLoop {
     @inline(never) func wakeUpTimeLocked(_ frame: Frame, _ mode: ModeState) -> Nanoseconds {
         let now = hasDatesLocked(frame, mode) ? time : .min
         if !frame.isOutermost { endOuterRunsLocked(frame, at: now) }
-        // Drops events whose sources have left the mode. Otherwise they would count as ready, and the loop would not
-        // sleep.
+        // Drops events whose sources have left the mode. Otherwise these events would count as ready, and the loop
+        // would not sleep.
         if !batch.isEmpty(in: mode) { _ = batch.first(in: mode) }
         if !readyLocked(in: mode, at: now).isEmpty { return .min }
         return min(frame.run.deadline, mode.heap.wakeUpTime(), frame.nextAncestorDeadline)
@@ -333,8 +334,8 @@ extension GRunLoop {
         if !frame.contexts.isCurrent(mode.contextsVersion) { acquireOtherContextsLocked(frame, mode) }
     }
 
-    /// Does nothing if a host drives: the host owns the contexts, and may let another thread own them between two
-    /// dispatches.
+    /// Does nothing if a host drives, because then the host owns the contexts. Between two dispatches, the host can let
+    /// another thread own them.
     @inline(never) private func acquireOtherContextsLocked(_ frame: Frame, _ mode: ModeState) {
         guard !frame.run.isHosted else { return }
         frame.kept.keep(all: frame.contexts.list)

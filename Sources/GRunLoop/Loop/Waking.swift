@@ -21,11 +21,12 @@ struct PendingPasses: OptionSet {
 
     /// The innermost run makes another pass.
     static let wakeUp = PendingPasses(rawValue: 1 << 0)
-    /// The host gives the loop a pass, even if the host sleeps.
+    /// The host gives the loop a pass. If the host sleeps, a kick ends the sleep.
     static let hostWakeUp = PendingPasses(rawValue: 1 << 1)
-    /// The host gives the loop a pass if blocks or signals are left when the host checks.
+    /// The host gives the loop a pass if a block waits or a source is signalled when GLib calls the hub's `prepare` or
+    /// `check`.
     static let work = PendingPasses(rawValue: 1 << 2)
-    /// Like ``work``, but a host that is about to sleep may sleep (items 74 and 75).
+    /// Like ``work``, but has no effect once beforeWaiting has announced that the host will sleep (items 74 and 75).
     static let news = PendingPasses(rawValue: 1 << 3)
     /// The host gives the loop a pass, even without work.
     static let pass = PendingPasses(rawValue: 1 << 4)
@@ -42,8 +43,8 @@ struct PendingPasses: OptionSet {
         clear([.hostWakeUp, .work, .news])
     }
 
-    /// Called when no run is under way any more. A pending `wakeUp` becomes a `hostWakeUp`, because it must not count
-    /// for the next run (item 68).
+    /// Called when no run is under way any more. A pending `wakeUp` becomes a `hostWakeUp`, because the wake-up must
+    /// not count for the next run (item 68).
     mutating func handToHost() {
         guard contains(.wakeUp) else { return }
         clear(.wakeUp)
@@ -53,11 +54,11 @@ struct PendingPasses: OptionSet {
 
 extension GRunLoop {
     /// Wakes the loop if it sleeps. The loop then makes another pass, and handles everything that was signalled,
-    /// enqueued or removed meanwhile.
+    /// enqueued or removed during the sleep.
     ///
-    /// Several calls have the effect of one. If a host drives the loop, the host gives the loop a pass. If neither a
-    /// run nor a host drives the loop, the wake-up is forgotten, and a later run does not count it. If another pass
-    /// comes before the next sleep anyway, the call changes nothing.
+    /// Several calls before the loop's next pass have the effect of one. If a host drives the loop, the host gives the
+    /// loop a pass. If neither a run nor a host drives the loop, the wake-up is forgotten, and a later run does not
+    /// count it. If another pass comes before the next sleep anyway, the call changes nothing.
     ///
     /// Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
     public func wakeUp() {
@@ -65,10 +66,10 @@ extension GRunLoop {
         lock.withLock { wakeUpLocked() }?.send()
     }
 
-    /// The runs that make another pass before they sleep because of a wake-up. Runs whose stage counts no wake-ups are
-    /// left out.
+    /// The runs that a wake-up forces to make another pass before they sleep. A run whose stage counts no wake-ups is
+    /// never among them.
     enum Reach {
-        /// Only the innermost run, because it is stopped.
+        /// Only the innermost run, because that run was stopped.
         case innermostRun
         /// Every run, if another thread calls. If the loop's own thread calls, only the innermost run: Core Foundation
         /// also loses such a wake-up for an outer run (item 73).
@@ -77,8 +78,8 @@ extension GRunLoop {
         case everyRun
     }
 
-    /// Wakes the loop, unless it makes another pass before it sleeps anyway (items 68 to 71). The caller sends the kick
-    /// after it has released the lock.
+    /// Wakes the loop, unless it makes another pass before it sleeps anyway (items 68 to 71). Returns a kick if the
+    /// loop sleeps. The caller sends the kick after it has released the lock.
     func wakeUpLocked(for reach: Reach = .everyRunFromElsewhere) -> Kick? {
         // While a callout runs a foreign loop, the stage of the callout's run counts wake-ups. If no run is under way,
         // the host sees the wake-up in its next prepare.
@@ -102,8 +103,8 @@ extension GRunLoop {
         lock.withLock { wakeUpLocked(for: .everyRun) }?.send()
     }
 
-    /// Wakes the loop for new idle work. The loop's own thread calls idle work before it sleeps, so it needs a wake-up
-    /// only if it is about to sleep already.
+    /// Wakes the loop for new idle work. The loop's own thread calls idle work before each sleep. So work that this
+    /// thread adds needs a wake-up only if a sleep is already about to begin.
     func wakeUpForIdleWorkLocked() -> Kick? { isCurrent && !sleep.isUnderWay ? nil : wakeUpLocked() }
 
     /// Whether a wake-up is pending and every run knows it. A further wake-up then need not walk along the frames.
@@ -124,16 +125,18 @@ extension GRunLoop {
     }
 
     /// Called before a sleep. Makes a wake-up pending if the run was stopped, or if a nested run has served a wake-up
-    /// that counted for this run. So the run does not sleep. Core Foundation may sleep in these cases (item 59).
+    /// that counted for this run. The pending wake-up keeps the run from sleeping. In these cases, Core Foundation
+    /// sometimes sleeps (item 59).
     func restoreWakeUpLocked(_ run: Run) {
         guard run.isStopped || run.heardWakeUp else { return }
         run.heardWakeUp = false
         pendingPasses.add(.wakeUp)
     }
 
-    /// Notes that something was enqueued or signalled without a wake-up. If a pass is under way on this thread, that
-    /// pass handles it. If another thread or a callback of the host calls this, the host's next iteration handles it.
-    /// The call does not cause that iteration (item 74).
+    /// Notes that a block was enqueued or a source was signalled without a wake-up. If a pass is under way on this
+    /// thread, no note is needed, because a pass serves the block or source before the loop sleeps. If another thread
+    /// or a callback of the host calls this function, the host's next iteration serves the block or source. This
+    /// function does not cause that iteration (item 74).
     func noteEnqueuedLocked() {
         if !isCurrent {
             pendingPasses.add(.news)
@@ -160,16 +163,16 @@ extension GRunLoop {
         lock.lock()
     }
 
-    /// Called when a mode's timers have changed. If a sleep in the mode would now last too long, the sleep ends without
-    /// a pass (item 76).
+    /// Called when a mode's timers have changed. If a sleep in the mode would now last too long, returns a kick, which
+    /// ends the sleep without a pass (item 76).
     func rearmLocked(_ mode: ModeState) -> Kick? {
         guard sleep.isIn(mode), mode.heap.wakeUpTime() < sleep.until else { return nil }
         return sleep.kick(self)
     }
 
-    /// Called when a mode gets its first descriptor or other contexts, or when a message arrives. A sleep in the mode
-    /// does not watch these yet, so the sleep ends and begins again (item 78). Inlined, because a call would cost 70
-    /// instructions for each message of a port.
+    /// Called when a mode gets its first descriptor or a port's message, or when its contexts change. A sleep in the
+    /// mode does not notice these, so a kick ends it. The sleep begins again if nothing is ready (item 78). Inlined,
+    /// because a call would cost 70 instructions for each message of a port.
     @inline(__always) func restartSleepLocked(_ mode: ModeState, _ kick: inout Kick?) {
         if sleep.isIn(mode) { kick.merge(sleep.kick(self)) }
     }

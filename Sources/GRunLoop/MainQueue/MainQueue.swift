@@ -3,9 +3,9 @@
 // of the queue.
 //
 // libdispatch binds the queue to the thread that loaded libdispatch. Draining the queue on another thread ends the
-// process, so the owner is checked before every drain. The loop always reads the eventfd and then drains the queue. If
-// it only read the eventfd, the queued blocks would wait until another block is enqueued. If it only drained the queue,
-// the eventfd would stay readable, and the loop would spin (items 193 and 194).
+// process, so the loop checks before every drain which thread owns the queue. The loop always reads the eventfd and
+// then drains the queue. If it only read the eventfd, the queued blocks would wait until another block is enqueued. If
+// it only drained the queue, the eventfd would stay readable, and the loop would spin (items 193 and 194).
 
 import CGRun
 import Glibc
@@ -17,11 +17,12 @@ enum MainQueue {
     /// The errno with which the kernel last refused an eventfd; 0 if it never did.
     private static let refusal = Atomic<Int32>(0)
 
-    /// The queue's eventfd; -1 if there is none. It is made when it is first needed, and is valid until the process
-    /// ends.
+    /// The queue's eventfd; -1 if there is none. libdispatch makes it when it is first needed, and may close it when
+    /// the main thread loses the queue.
     ///
-    /// There is none if libdispatch does not offer one, if the descriptor was closed, and while the kernel refuses an
-    /// eventfd. In the last case, libdispatch is not called, because it would end the process without a message.
+    /// There is no eventfd if libdispatch does not offer one, if the program has closed it, and while the kernel
+    /// refuses to make one. In the last case, libdispatch is not called, because it would end the process without a
+    /// message.
     static var handle: Int32 {
         let handle = known.load(ordering: .relaxed)
         return handle == unknown ? makeHandle() : handle
@@ -35,23 +36,24 @@ enum MainQueue {
         }
         cgrun_close(probe)
         let made = cgrun_main_queue_handle()
-        // If another thread has called forgetHandle() meanwhile, its -1 stays.
+        // If another thread has called forgetHandle() since the load of `known`, that thread's -1 stays.
         let (isFirst, current) = known.compareExchange(expected: unknown, desired: made, ordering: .relaxed)
         return isFirst ? made : current
     }
 
-    /// Forgets the handle after the descriptor was closed, because another file may have its number by now.
+    /// Forgets the handle after the descriptor was closed, because another file may have the descriptor's number by
+    /// now.
     static func forgetHandle() { known.store(-1, ordering: .relaxed) }
 
-    /// True while a drain is on the main thread's stack. A nested drain would do nothing, and the eventfd would stay
-    /// readable.
+    /// True while a drain is on the main thread's stack. The loop does not drain the queue then, because a nested drain
+    /// would do nothing, and the eventfd would stay readable.
     private static let draining = Atomic(false)
     private static let saidLost = Atomic(false)
 
     /// Whether the calling code runs on the main queue.
     ///
     /// True on the main thread and, if the program gave that thread away, on the thread on which libdispatch drains the
-    /// queue. Check this before `MainActor.assumeIsolated`, which ends the process without a message.
+    /// queue. Read this property before `MainActor.assumeIsolated`, which otherwise ends the process without a message.
     static var isCurrent: Bool { cgrun_is_main_thread() || cgrun_is_on_main_queue() }
 
     /// Whether the main thread does not own the queue, or is about to lose it.
@@ -64,10 +66,10 @@ enum MainQueue {
         handle >= 0 && cgrun_main_queue_owner() == cgrun_main_thread() && !isLeft(cgrun_async_main_state())
     }
 
-    /// Whether an async main has given the main thread away. libdispatch may not own the thread yet.
+    /// Whether an async main has given the main thread away, even if libdispatch does not own that thread yet.
     private static func isLeft(_ state: Int32) -> Bool { state == Int32(CGRUN_ASYNC_MAIN_LEFT) }
 
-    /// If the main loop cannot serve the queue, logs that once. Call it without a lock.
+    /// If the main loop cannot serve the queue, logs the reason once. Call this function without a lock.
     static func explainIfLost() {
         guard !isOurs, !saidLost.exchange(true, ordering: .relaxed) else { return }
         Log.critical(
@@ -77,10 +79,11 @@ enum MainQueue {
 
     private static let hasLooked = Atomic(false)
 
-    /// Logs the loss of the queue if it is lost already. A later loss to an async main is logged when it happens.
+    /// If another thread owns the queue already, logs this. If an async main takes the queue away later, this is logged
+    /// at that moment.
     ///
     /// Called when `GRunLoop.main` is first read, perhaps by another thread after the main thread has ended. Makes the
-    /// eventfd only if the queue is lost.
+    /// eventfd only if another thread owns the queue.
     static func checkOwnerOnce() {
         if hasLooked.load(ordering: .relaxed) || hasLooked.exchange(true, ordering: .relaxed) { return }
         let state = cgrun_watch_async_main { MainQueue.explainIfLost() }
@@ -114,12 +117,14 @@ enum MainQueue {
 
     private static let hasLoggedStranding = Atomic(false)
 
-    /// Whether a run inside one of the queue's blocks keeps other blocks from running, and this is not logged yet.
+    /// Whether a run inside one of the queue's blocks keeps other blocks from running, and the library has not logged
+    /// this yet.
     fileprivate static var isStrandedUnsaid: Bool { isDraining && hasReadyUnsaid }
 
     private static var hasReadyUnsaid: Bool { !hasLoggedStranding.load(ordering: .relaxed) && isOurs && isReady }
 
-    /// Logs once that a run inside one of the queue's blocks keeps other blocks from running. Call it without a lock.
+    /// Logs once that a run inside one of the queue's blocks keeps other blocks from running. Call this function
+    /// without a lock.
     static func explainStranded() {
         guard !hasLoggedStranding.exchange(true, ordering: .relaxed) else { return }
         Log.warning(
@@ -135,17 +140,17 @@ enum MainQueue {
             : "Start nested loops in callbacks of the run loop, for example with GRunLoop.asyncOnMain"
     }
 
-    /// Whether the queue has asked to be drained. It asks a moment after a block was enqueued, because libdispatch
-    /// enqueues the block first, and then makes the eventfd readable.
+    /// Whether libdispatch asks the loop to drain the queue. This becomes true a moment after a block was enqueued,
+    /// because libdispatch enqueues the block first, and then makes the eventfd readable.
     static var isReady: Bool { !isEmpty && cgrun_is_readable(handle) }
 
     static var isEmpty: Bool { cgrun_main_queue_is_empty() }
 
-    /// Reads the eventfd. If this fails, returns false with errno set. EAGAIN means that other code has drained the
-    /// queue. Any other errno means that the descriptor is lost.
+    /// Reads the eventfd, which is no longer readable afterwards. If the read fails, returns false with errno set.
+    /// EAGAIN means that other code has drained the queue. Any other errno means that the descriptor is lost.
     static func acknowledge() -> Bool { cgrun_event_clear(handle) }
 
-    /// Runs the blocks that are on the queue now. Blocks that they enqueue wait for the next drain.
+    /// Runs the blocks that are on the queue now. Blocks that these blocks enqueue wait for the next drain.
     static func drain() { drain(by: cgrun_main_queue_drain) }
 
     static func drain(by drain: @convention(c) () -> Void) {
@@ -158,8 +163,8 @@ enum MainQueue {
 extension GRunLoop {
     /// Whether a run of `mode` serves the main dispatch queue.
     ///
-    /// Only the main loop serves it: on the main thread, in a common mode, and not inside a drain (items 184, 185 and
-    /// 188). If libdispatch has given the queue to another thread, no run serves it (item 195).
+    /// Only the main loop serves the queue: on the main thread, in a common mode, and not inside a drain (items 184,
+    /// 185 and 188). If libdispatch has given the queue to another thread, no run serves it (item 195).
     func servesMainQueueLocked(_ mode: ModeState) -> Bool {
         isMain && mode.isCommon && isCurrent && !MainQueue.isDraining && MainQueue.isOurs
     }
@@ -169,7 +174,7 @@ extension GRunLoop {
         isMain && mode.isCommon && MainQueue.isStrandedUnsaid
     }
 
-    /// Drains one snapshot of the queue. Returns whether it did. The lock is released during the drain.
+    /// Drains one snapshot of the queue. Returns whether the queue was drained. The lock is released during the drain.
     func drainMainQueueLocked() -> Bool {
         guard MainQueue.isOurs else { return false }
         guard MainQueue.acknowledge() else {

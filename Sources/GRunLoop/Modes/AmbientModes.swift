@@ -42,8 +42,8 @@ extension GRunLoop {
         return token
     }
 
-    /// Pushes an ambient mode while `body` runs: see ``push(ambientMode:)``. Use it if `body` runs a loop of the host,
-    /// such as a dialog's.
+    /// Pushes an ambient mode while `body` runs: see ``push(ambientMode:)``. Use this method if `body` runs a loop of
+    /// the host, such as a dialog's.
     ///
     /// - Returns: what `body` returns.
     /// - Throws: what `body` throws. Also what ``push(ambientMode:)`` throws; in that case `body` was not called.

@@ -2,8 +2,8 @@
 // The modes that an item joins or leaves, and how a mode becomes common.
 //
 // For every kind of item, `add` and `remove` hold the loop's lock for all changes, so an item joins every common mode
-// or none. Callbacks, wake-ups and log messages follow after the lock is released. Code that removes an item holds the
-// item until then, because its deinit may be user code.
+// or none. Callbacks, wake-ups and log messages follow after the lock is released. Code that removes an item keeps a
+// reference to the item until then, because the item's deinit may be user code.
 
 extension GRunLoop {
     /// Returns the modes that an item joins when it is added to `name`.
@@ -36,9 +36,10 @@ extension GRunLoop {
     /// Makes a mode one of the common modes, permanently. Every common item joins the mode immediately. From then on,
     /// the mode serves the home context and, on the main loop, the main dispatch queue.
     ///
-    /// - Parameter name: the mode. ``Mode/common`` is logged and ignored, because it is not a mode of its own.
-    /// - Throws: ``SystemError`` if a common descriptor source cannot be watched in the mode. The mode then does not
-    ///   become common.
+    /// - Parameter name: the mode. A call with ``Mode/common`` is logged and ignored, because that name is not a mode
+    ///   of its own.
+    /// - Throws: ``SystemError`` if a common descriptor source cannot be watched in the mode. In that case, the mode
+    ///   does not become common.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
     public func addCommonMode(_ name: Mode) throws(SystemError) {
@@ -56,7 +57,8 @@ extension GRunLoop {
             guard !isDead, !commonModes.contains(name) else { return }
             makeTimersOfCommonPerformsLocked()
             let items = commonItems.ordered
-            // Descriptor sources join first, because only they can fail. So no other item has to be removed again.
+            // Descriptor sources join first, because only they can fail. So if one fails, no item of another kind has
+            // to be removed again.
             try joinAllLocked(
                 items.compactMap { if case .descriptor(let source) = $0 { (source, modeLocked(name)) } else { nil } },
                 &effects)
@@ -66,8 +68,8 @@ extension GRunLoop {
                 mode.contextsVersion += 1
                 restartSleepLocked(mode, &effects.kick)
             }
-            // Timers join in the order in which the default mode fires them: the new mode fires timers of equal date in
-            // the order of joining. The loop below does not add them again.
+            // Timers join in the order in which the default mode fires them, because the new mode fires timers of equal
+            // date in the order of joining. The loop below does not add them again.
             let timers = items.compactMap { if case .timer(let timer) = $0 { timer } else { nil } }
             for timer in defaultMode.heap.inFiringOrder(timers, in: defaultMode) {
                 _ = joinLocked(timer, modeLocked(name), &effects)

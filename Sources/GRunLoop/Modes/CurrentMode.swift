@@ -2,13 +2,16 @@
 // The current mode, with and without a host.
 
 extension GRunLoop {
-    /// The mode of the innermost run or, in a callback of a host, the ambient mode. Nil outside of both.
+    /// The mode of the innermost run or, in a callback of a host, the ambient mode. Nil outside of runs and of a host's
+    /// callbacks.
     ///
-    /// Threads: any. Another thread cannot see that a callback of the host is under way. It gets the mode of the loop's
-    /// innermost run or pass, or nil. The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
+    /// Threads: any. Another thread cannot see that a callback of the host is under way. Such a thread gets the mode of
+    /// the loop's innermost run, or of the pass that a host drives now, or nil. The corresponding Core Foundation
+    /// function is `CFRunLoopCopyCurrentMode`.
     public var currentMode: Mode? {
         guard !Fork.refuses("currentMode") else { return nil }
-        // If a callout of the run runs a foreign loop, more GLib dispatches are on the stack than for the run alone.
+        // If a callout of the run runs a foreign loop, the foreign loop's dispatches are on the stack, too. Then the
+        // ambient mode is current.
         let depth = isCurrent ? Contexts.depth : 0
         return lock.withLock {
             if let frame, depth <= max(frame.depth, ownDispatchDepth) { return frame.mode.name }

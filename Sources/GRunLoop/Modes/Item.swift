@@ -7,8 +7,8 @@ extension GRunLoop {
     /// Items are ``Source``, ``DescriptorSource``, ``SignalSource``, ``ChildSource``, ``Timer``, ``Observer``,
     /// ``IdleQueue``, ``Channel``, ``Port`` and the message ports.
     ///
-    /// Your own type can be an item if it consists of items. Its ``carryOut(_:of:forMode:)`` passes each call to these
-    /// parts.
+    /// Your own type can be an item if it consists of items. The ``carryOut(_:of:forMode:)`` of your type passes each
+    /// call to these parts.
     ///
     /// ```swift
     /// final class Heartbeat: GRunLoop.Item {
@@ -83,14 +83,14 @@ extension GRunLoop {
     /// closure belongs to an actor that does not live on this loop, the process ends with a message.
     ///
     /// A sleeping loop immediately notices a timer, a descriptor source, a port with messages or an idle queue with
-    /// closures. It notices a ``Source`` or an ``Observer`` only when it wakes. For the `schedule` of a source, see
-    /// ``Source``.
+    /// closures. The loop notices a ``Source`` or an ``Observer`` only when it wakes. For the `schedule` of a source,
+    /// see ``Source``.
     ///
     /// The mode retains the item until the item is removed or invalidated, with two exceptions. A ``Channel`` is closed
     /// when the program releases it. If an item consists of other items, the mode retains only these parts.
     ///
     /// - Throws: the item's ``Item/AddError``. A ``DescriptorSource``, a ``SignalSource``, a ``ChildSource`` or a
-    ///   message port throws a ``SystemError`` if its descriptor cannot be watched. If `mode` is
+    ///   message port throws a ``SystemError`` if its descriptor cannot be watched. If the mode is
     ///   ``GRunLoop/Mode/common``, the item has then joined none of the common modes. Adding any other item of the
     ///   library does not throw.
     ///
@@ -102,15 +102,15 @@ extension GRunLoop {
 
     /// Removes an item from a mode, or from all common modes. The item stays valid.
     ///
-    /// The loop no longer calls the item in these modes. A callout that is under way continues. A notification that is
-    /// under way may still call a removed observer. Nothing is lost: a timer keeps its dates, a ``Source`` its signal,
-    /// a ``Port`` its messages and an ``IdleQueue`` its closures. The `cancel` of a ``Source`` is called on the calling
-    /// thread, once for each mode that the source leaves.
+    /// The loop no longer calls the item in these modes. A callout that is under way continues. If the loop is
+    /// notifying observers during the call, it may still call a removed observer. Nothing is lost: a timer keeps its
+    /// dates, a ``Source`` its signal, a ``Port`` its messages and an ``IdleQueue`` its closures. The `cancel` of a
+    /// ``Source`` is called on the calling thread, once for each mode that the source leaves.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`
     /// and `CFRunLoopRemoveObserver`.
     @inlinable public func remove(_ item: some Item, forMode name: Mode) {
-        // Only adding throws.
+        // Only `.add` throws an error.
         _ = try? item.carryOut(.remove, of: self, forMode: name)
     }
 
@@ -119,7 +119,7 @@ extension GRunLoop {
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopContainsSource`,
     /// `CFRunLoopContainsTimer` and `CFRunLoopContainsObserver`.
     @inlinable public func contains(_ item: some Item, forMode name: Mode) -> Bool {
-        // Only adding throws.
+        // Only `.add` throws an error.
         (try? item.carryOut(.contains, of: self, forMode: name)) ?? false
     }
 }
@@ -128,8 +128,8 @@ extension GRunLoop.Item {
     /// The program's name for the item, as shown in its `description`, in a ``GRunLoop/Trace`` and in reports of a
     /// stall monitor.
     ///
-    /// It is nil at first, which means no label. Any text is a label, even the empty text. The text is kept whole, but
-    /// only its first 120 characters are shown, on one line.
+    /// The property is nil at first, which means that the item has no label. Any text is a label, even the empty text.
+    /// The text is kept whole, but only its first 120 characters are shown, on one line.
     ///
     /// Threads: any. The corresponding GLib functions are `g_source_set_name` and `g_source_get_name`.
     public var label: String? {

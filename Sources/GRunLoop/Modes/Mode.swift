@@ -67,8 +67,9 @@ extension GRunLoop {
         /// constant is `kCFRunLoopDefaultMode`.
         public static var `default`: Mode { Mode(defaultName, .default) }
 
-        /// The name of all common modes together. An item that is added to it joins each common mode. It is not a mode
-        /// of its own, and cannot be run. Core Foundation's constant is `kCFRunLoopCommonModes`.
+        /// The name of all common modes together. An item that is added to this name joins each common mode. The name
+        /// does not stand for a mode of its own, and cannot be run. Core Foundation's constant is
+        /// `kCFRunLoopCommonModes`.
         public static var common: Mode { Mode(commonName, .common) }
 
         /// The mode for tracking a drag or a scroll, while items of the default mode wait. It becomes a common mode

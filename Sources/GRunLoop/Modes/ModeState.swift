@@ -11,7 +11,8 @@ package final class ModeState {
     package let name: GRunLoop.Mode
     /// A positive number that no other mode of the process ever has.
     let number = made.add(1, ordering: .relaxed).newValue
-    /// Whether the mode is one of the loop's common modes. The loop changes this together with its `commonModes`.
+    /// Whether the mode is one of the loop's common modes. The loop changes this property together with
+    /// ``GRunLoop/commonModes``.
     var isCommon: Bool
 
     /// Version-0 sources.
@@ -21,14 +22,14 @@ package final class ModeState {
     /// Version-1 sources.
     let descriptors: DescriptorSet
     /// The descriptor that was serviced last, as the data of its epoll event: number and generation. 0 if there is
-    /// none. The next batch of events begins after it. The number alone is not enough, because another file may have
-    /// got the number since.
+    /// none. The next batch of events begins after this descriptor. The number alone is not enough, because another
+    /// file may have got the number since.
     var lastWatch: UInt64 = 0
 
-    /// The timers and delayed performs, ordered by deadline. A timer of the mode is either here or in `firing`.
+    /// The timers and delayed performs, ordered by deadline. A timer of the mode is either in this heap or in `firing`.
     @exclusivity(unchecked) var heap = TimerHeap(greatestOrder: perturbs(CGRUN_SITE_COUNTER) ? 3 : .max)
-    /// The timers of the mode whose closures are being called, so that the loop finds them when it ends. The calling
-    /// thread may be another loop's, because a closure can move its timer to this loop.
+    /// The timers of the mode whose closures are being called, so that the loop finds these timers when it ends. The
+    /// thread that calls such a closure may belong to another loop, because a closure can move its timer to this loop.
     @exclusivity(unchecked) var firing: [Unmanaged<GRunLoop.Timer>] = []
     /// How many timers and delayed performs are in the mode, including firing ones. The mode retains each timer.
     var timerCount = 0
@@ -49,8 +50,8 @@ package final class ModeState {
     var ownContext: ServedContext?
     /// Counts changes of the mode's contexts, so that a run knows when to acquire them again.
     var contextsVersion = 0 {
-        // Releasing the list here calls no user code, because code that removes a context holds it until the lock is
-        // released.
+        // Releasing the list here calls no user code, because code that removes a context keeps a reference to it until
+        // the lock is released.
         didSet { contexts = nil }
     }
     /// All contexts of the mode, as a cache; nil after a change.

@@ -69,7 +69,7 @@ final class OtherPlaces<Content: Place> {
 
     var isEmpty: Bool { places.isEmpty }
 
-    /// The item's place in a mode; nil if the item is not there. Only an existing place can be replaced.
+    /// The item's place in a mode; nil if the item is not there. The setter can only replace an existing place.
     subscript(_ mode: ModeState) -> Content? {
         get { index(of: mode).map { places[$0] } }
         set {

@@ -8,7 +8,7 @@ extension GRunLoop {
     public final class PushedMode: Sendable {
         /// The mode that was pushed. Threads: any.
         public let mode: Mode
-        /// The number of this object in the C interface; not 0.
+        /// The number by which the C interface identifies this object; never 0.
         let id: UInt32
         private let loop: GRunLoop
 

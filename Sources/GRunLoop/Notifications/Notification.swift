@@ -2,7 +2,7 @@
 // Notifications, their posting styles, and how they are coalesced.
 
 extension GRunLoop {
-    /// A named event for a ``NotificationQueue``, with the object that it concerns and a payload.
+    /// A named event for a ``NotificationQueue``, with the object that the event concerns and a payload.
     ///
     /// ```swift
     /// enum Change { case layout, selection }
@@ -13,8 +13,8 @@ extension GRunLoop {
     public struct Notification<Name: Hashable & Sendable, Payload: Sendable>: Sendable {
         /// The name of the event: a case of an enumeration of the program, a string, or any other hashable value.
         public let name: Name
-        /// The object that the event concerns; nil if there is none. The notification retains it. Senders are the same
-        /// if they are one object, or if both are nil.
+        /// The object that the event concerns; nil if there is none. The notification retains this object. Two senders
+        /// are the same if they are one object, or if both are nil.
         public let sender: (any AnyObject & Sendable)?
         /// Further data about the event. Payloads are not compared.
         public let payload: Payload
@@ -56,7 +56,7 @@ extension GRunLoop {
         case now
         /// When the loop is about to sleep, or when its run ends. Other work that is ready comes first.
         case asap
-        /// When the loop has nothing else to do at all; one notification in each pass.
+        /// When the loop has no other work at all. Each pass posts only one such notification.
         case whenIdle
     }
 
@@ -72,9 +72,11 @@ extension GRunLoop {
             self.rawValue = rawValue
         }
 
-        /// Notifications with the same name. `NSNotificationCoalescingOnName`.
+        /// Notifications with the same name count as the same. The corresponding Foundation option is
+        /// `NSNotificationCoalescingOnName`.
         public static let onName = Coalescing(rawValue: 1 << 0)
-        /// Notifications with the same sender. Without a sender, all are the same. `NSNotificationCoalescingOnSender`.
+        /// Notifications with the same sender count as the same, and so do all notifications without a sender. The
+        /// corresponding Foundation option is `NSNotificationCoalescingOnSender`.
         public static let onSender = Coalescing(rawValue: 1 << 1)
     }
 }

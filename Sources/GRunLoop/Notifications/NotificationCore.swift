@@ -2,13 +2,14 @@
 // The implementation of notification queues.
 //
 // No user code runs under the lock. Comparing or hashing a name is user code, so a name is hashed before the lock is
-// taken. The hash finds notifications that may be the same. They are compared without the lock. If new notifications
-// have come meanwhile, they are compared as well, until there are no new ones.
+// taken. The hash finds the waiting notifications that may be the same as a given one. Their names are compared without
+// the lock. If other threads have enqueued notifications meanwhile, these are compared as well, until no new
+// notification is found.
 
 import CGRun
 
 /// The state of a notification queue: the waiting notifications and the observers. The ``GRunLoop/NotificationQueue``
-/// retains it, and so does each turn that waits in a mode.
+/// retains this object, and so does each ``NotificationTurn`` that is in a mode.
 final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unchecked Sendable {
     typealias Notification = GRunLoop.Notification<Name, Payload>
 
@@ -44,7 +45,8 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         let isAccepted = !isEnded
         if isAccepted { waiting[lines.add(key, style, names, of: self)] = notification }
         unlock(andCarryOut: lines.takeChanges())
-        // Released after unlocking, because the deinits of names, senders and payloads are user code.
+        // The notifications are released after unlocking, because the deinits of names, senders and payloads are user
+        // code.
         withExtendedLifetime(taken) {}
         return isAccepted && !loop.isDead
     }
@@ -58,15 +60,15 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         return withExtendedLifetime(taken) { taken.same.count }
     }
 
-    /// The notifications that were taken out of the queue, and those that were compared. All are released after
+    /// The notifications that were taken out of the queue, and those that were compared. All of them are released after
     /// unlocking.
     private struct Taken {
         var same: [Notification] = []
         var seen: [Notification] = []
     }
 
-    /// Takes all notifications that are the same out of the queue. The lock is held before and after, but not while
-    /// names are compared.
+    /// Takes all notifications that are the same as `notification` out of the queue. Call this function with the lock
+    /// held. This function unlocks while it compares names, and then locks again.
     private func takeSameLocked(
         _ notification: Notification, _ key: NotificationKey, _ coalescing: GRunLoop.Coalescing
     ) -> Taken {
@@ -77,7 +79,8 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
             let found = lines.alike(key, coalescing, after: last)
             guard !found.isEmpty else { break }
             last = lines.last
-            // Senders with the same address are the same, so there is nothing to compare.
+            // If names do not matter, the notifications found are the same, because their senders have the same
+            // address.
             guard coalescing.contains(.onName) else {
                 same = found
                 break
@@ -85,8 +88,8 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
             let candidates = found.compactMap { number in waiting[number].map { (number, $0) } }
             lock.unlock()
             for (number, candidate) in candidates where candidate.name == notification.name { same.append(number) }
-            // Not `\.1`, because the runtime makes the key path of a generic type again at each use (25,000
-            // instructions).
+            // This is a closure instead of the key path `\.1`, because Swift's runtime makes the key path of a generic
+            // type again at each use, in 25,000 instructions.
             taken.seen += candidates.map { $0.1 }
             lock.lock()
         }
@@ -105,7 +108,8 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         // New turns begin before old turns end. Otherwise the mode could be finished in between.
         for turn in changes.begun { turn.begin(on: loop) }
         for turn in changes.ended { turn.end() }
-        // If the loop's thread ended before it had the new turns, no turn reports the end to this queue.
+        // If the loop's thread ended before the new turns were added to the loop, no turn reports that end to this
+        // queue.
         if loop.isDead { end() }
     }
 
@@ -153,9 +157,10 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         let hash = notification.name.hashValue
         let found = lock.withLock { observers.candidates(nameHash: hash, sender: notification.senderAddress) }
         for observer in found {
-            // Each observer is checked right before its call, because an earlier observer may have cancelled it.
+            // Each observer is checked right before its call, because an observer that was called before may have
+            // cancelled it.
             guard let content = lock.withLock({ observer.content }) else { continue }
-            // Another name may have the same hash.
+            // The observer may want another name with the same hash.
             guard content.name.map({ $0 == notification.name }) ?? true else { continue }
             callOutToNotificationObserver { content.body(notification) }
         }
@@ -167,16 +172,18 @@ extension NotificationCore: NotificationServer {
         let modes = modesServed(in: loop.currentMode ?? turn.line.mode)
         let start = loop.time
         let slice = loop.lock.withLock { loop.sliceLength }
-        // Notifications that are enqueued meanwhile wait for another pass.
+        // Posts only notifications up to the number `last`. Notifications that are enqueued from now on wait for
+        // another pass.
         guard let last = lock.withLock({ lines.begin(turn, modes) ? lines.last : nil }) else { return }
         while let notification = takeNext(turn.line.style, modes, upTo: last) {
             post(notification)
-            // Each pass posts one idle notification.
+            // Each pass posts only one notification of the style `.whenIdle`.
             if turn.line.style == .whenIdle { return }
-            // At the end of a run, all are posted, because no other pass follows.
+            // At the end of a run, all notifications are posted, because no other pass follows.
             if activity != .exit, loop.time - start >= slice { break }
         }
-        // Another pass handles the changes of the observers. If no notification is left, it may find the mode finished.
+        // Makes the loop begin another pass, which handles the changes that the observers have made. If no notification
+        // is left, that pass may find the mode finished.
         loop.wakeUp()
     }
 
@@ -185,7 +192,8 @@ extension NotificationCore: NotificationServer {
     ) -> Notification? {
         lock.lock()
         let notification = lines.first(style, modes, upTo: last).flatMap(takeLocked)
-        // The remaining notifications get a new turn now, so that a run that is nested in an observer also finds it.
+        // The remaining notifications get a new turn now, so that a run that is nested in an observer's call finds the
+        // new turn.
         for mode in modes { lines.ensureTurn(of: NotificationTurn.Line(mode: mode, style: style), of: self) }
         unlock(andCarryOut: lines.takeChanges())
         return notification

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of a queue's waiting notifications, in order, for each mode and style. Finds notifications that may be
-// the same.
+// The numbers of a queue's waiting notifications, in order, for each mode and style. Also finds notifications that may
+// be the same as a given one.
 //
-// This code knows only the hashes of names. So it runs no user code, and is called with the queue's lock held.
+// This code knows only the hashes of names. So it runs no user code, and can be called with the queue's lock held.
 
-/// Finds notifications by the hash of their name and by their sender.
+/// The hash of a notification's name, and its sender. Notifications that may be the same have equal hashes or senders.
 struct NotificationKey: Hashable {
     let hash: Int
     /// The address of the sender; 0 if there is none.
     let sender: UInt
 }
 
-/// The waiting notifications of a queue. Guarded by the queue's lock. An operation on one notification costs the same,
-/// however many others wait.
+/// The waiting notifications of a queue. Guarded by the queue's lock. The cost of an operation on one notification does
+/// not depend on the number of waiting notifications.
 struct NotificationLines {
     typealias Line = NotificationTurn.Line
 
@@ -28,8 +28,8 @@ struct NotificationLines {
         let modes: [GRunLoop.Mode]
     }
 
-    /// The key by which notifications that may be the same are found. `both` skips notifications with the same name and
-    /// another sender.
+    /// The key by which notifications that may be the same are found. With `both`, notifications of the same name but
+    /// with another sender are not found.
     private enum CoalescingKey: Hashable {
         case name(Int)
         case sender(UInt)
@@ -52,10 +52,11 @@ struct NotificationLines {
 
     /// The notifications of one style that wait for one mode.
     private struct Waiting {
-        /// In ascending order, valid from index `next` on. Some belong to notifications that were taken already.
+        /// In ascending order, valid from index `next` on. Some of these numbers may belong to notifications that were
+        /// taken already.
         var numbers: [UInt64] = []
         var next = 0
-        /// How many of the notifications still wait.
+        /// The number of notifications that were not taken yet.
         var count = 0
         /// The turn that will post the notifications, if there is one.
         var turn: NotificationTurn?
@@ -66,12 +67,12 @@ struct NotificationLines {
     private var entries: [UInt64: Entry] = [:]
     private var alikes: [CoalescingKey: Set<UInt64>] = [:]
     private var lines: [Line: Waiting] = [:]
-    /// Lines whose last notification was taken. New notifications may have come since.
+    /// Lines that have become empty. New notifications may have been added to these lines since then.
     private var emptied: Set<Line> = []
     private var lastTurn: UInt64
     private var changes = Changes()
 
-    /// - Parameter last: the number before the first one. Only tests pass another number than 0.
+    /// - Parameter last: the number before that of the first notification. Only tests pass another number than 0.
     init(last: UInt64 = 0) {
         self.last = last
         lastTurn = last
@@ -80,8 +81,8 @@ struct NotificationLines {
     var turns: [NotificationTurn] { lines.values.compactMap(\.turn) }
 
     mutating func takeChanges() -> Changes {
-        // A line's turn ends here, not when the line becomes empty. So a notification that replaces an equal one keeps
-        // the turn, which may come in this pass.
+        // A line's turn ends here, not when the line becomes empty. So if a new notification replaces the only one of a
+        // line, the line keeps its turn, and can still be posted in this pass.
         for line in emptied where lines[line]?.count == 0 {
             if let turn = lines.removeValue(forKey: line)?.turn { changes.ended.append(turn) }
         }
@@ -145,7 +146,8 @@ struct NotificationLines {
         #endif
     }
 
-    /// Returns the notifications with a number above `first` that may be the same by name, by sender or by both.
+    /// Returns the numbers above `first` of notifications that may be the same as a notification with `key`: by name,
+    /// by sender or by both.
     func alike(_ key: NotificationKey, _ coalescing: GRunLoop.Coalescing, after first: UInt64) -> [UInt64] {
         guard let likeness = CoalescingKey(key, coalescing), let found = alikes[likeness] else { return [] }
         return found.filter { $0 > first }
@@ -153,8 +155,8 @@ struct NotificationLines {
 
     // MARK: Turns
 
-    /// Begins a turn, which posts the notifications of all `modes`, and ends the turns of these modes. Returns false if
-    /// the turn was ended before.
+    /// Call this function when a turn is called. That call posts the notifications of all `modes`, so the turns of
+    /// these modes end, including the turn itself. Returns false if the turn was ended before.
     mutating func begin(_ id: NotificationTurn.ID, _ modes: Set<GRunLoop.Mode>) -> Bool {
         guard lines[id.line]?.turn?.id.number == id.number else { return false }
         for mode in modes.union([id.line.mode]) {
@@ -163,7 +165,8 @@ struct NotificationLines {
         return true
     }
 
-    /// Returns the number of the oldest notification that waits for one of `modes`; nil if none up to `last` waits.
+    /// Returns the number of the oldest notification that waits for one of `modes`; nil if no notification up to the
+    /// number `last` waits.
     mutating func first(_ style: GRunLoop.PostingStyle, _ modes: Set<GRunLoop.Mode>, upTo last: UInt64) -> UInt64? {
         let first = modes.compactMap { firstNumber(of: Line(mode: $0, style: style)) }.min()
         return first.flatMap { $0 <= last ? $0 : nil }
@@ -180,7 +183,7 @@ struct NotificationLines {
         return nil
     }
 
-    /// Makes sure that the waiting notifications of a line have a turn, and that this turn begins.
+    /// Makes sure that a line with waiting notifications has a turn, and that the turn is added to its mode.
     mutating func ensureTurn(of line: Line, of server: some NotificationServer) {
         guard let waiting = lines[line], waiting.count > 0 else { return }
         if let turn = waiting.turn {

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The observers of a notification queue.
 
-/// The observers of a queue, found by name and sender, so that posting visits no others. Guarded by the queue's lock.
-/// Names are found by their hashes. The caller compares the names, because that runs user code.
+/// The observers of a queue, found by name and sender, so that posting does not visit every observer. Guarded by the
+/// queue's lock. This table compares only the hashes of names. The caller compares the names without the lock, because
+/// the comparison runs user code.
 struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
     typealias Notification = GRunLoop.Notification<Name, Payload>
 
     struct Content {
         let name: Name?
         let body: @Sendable (Notification) -> Void
-        /// Retained, because otherwise another object could get the sender's address.
+        /// The sender is retained, because otherwise another object could get its address.
         let sender: (any AnyObject & Sendable)?
     }
 
     final class Observer {
         let number: UInt64
-        /// Nil once the observer is cancelled. The content is released without the lock.
+        /// Nil after the observer was cancelled. The caller must release the content without the lock.
         var content: Content?
 
         init(_ number: UInt64, _ content: Content) {
@@ -34,7 +35,7 @@ struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
 
     /// The observers of one key.
     private struct Line {
-        /// In the order in which they were added. Cancelled observers may still be there.
+        /// In the order in which they were added. Some of these observers may be cancelled already.
         var observers: [Observer] = []
         var cancelled = 0
 
@@ -80,7 +81,7 @@ struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
         var isMerged = false
         func take(_ key: Key) {
             guard let line = lines[key] else { return }
-            // Usually only one line matches, and its array is not copied.
+            // Usually only one line matches, and its array is returned without a copy.
             if found.isEmpty { return found = line.observers }
             found += line.observers
             isMerged = true

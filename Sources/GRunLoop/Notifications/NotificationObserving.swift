@@ -8,10 +8,10 @@ extension GRunLoop.NotificationQueue {
     ///
     /// - Parameters:
     ///   - name: the name of the notifications. Nil means every name.
-    ///   - sender: the sender of the notifications, which is retained as long as the closure. Nil means any sender or
-    ///     none.
-    ///   - body: called with the notification. It may enqueue and dequeue notifications, cancel observations, and run
-    ///     the loop.
+    ///   - sender: the sender of the notifications. The sender is retained as long as the closure. Nil means any sender
+    ///     or none.
+    ///   - body: a closure that is called with each notification. It may enqueue and dequeue notifications, cancel
+    ///     observations, and run the loop.
     /// - Returns: a token that keeps the closure. Releasing the token cancels the observation.
     ///
     /// Threads: any. The corresponding Foundation method is
@@ -22,7 +22,8 @@ extension GRunLoop.NotificationQueue {
     ) -> GRunLoop.Observation {
         guard !Fork.refuses("NotificationQueue.observe") else { return GRunLoop.Observation {} }
         let number = core.addObserver(name, sender, address(of: sender), body)
-        // Weak, because an observation does not keep the queue alive. If the queue is released, so is the closure.
+        // The reference is weak, because an observation does not keep the queue alive. If the queue is released, the
+        // closure is released, too.
         return GRunLoop.Observation { [weak core] in _ = core?.removeObserver(number) }
     }
 
@@ -30,9 +31,9 @@ extension GRunLoop.NotificationQueue {
     ///
     /// The closure need not be `@Sendable`, and is called and released on the actor. The actor must live on the queue's
     /// loop, or that loop must be a loop of virtual time on the actor's thread. Otherwise the process ends with a
-    /// message. The observation retains the actor until it is cancelled.
+    /// message. The observation retains the actor until the observation is cancelled.
     ///
-    /// Threads: the actor's. Otherwise it works like ``observe(_:sender:_:)``.
+    /// Threads: the actor's thread. Otherwise it works like ``observe(_:sender:_:)``.
     public func observe(
         _ name: Name? = nil, sender: (any AnyObject & Sendable)? = nil, isolation: isolated any Actor,
         _ body: @escaping (GRunLoop.Notification<Name, Payload>) -> Void
@@ -68,7 +69,7 @@ extension GRunLoop.NotificationQueue {
         }
     }
 
-    /// Passes the notification to a closure of an actor, because the closure of a ``Confined`` block has no parameter.
+    /// Passes the notification to a closure of an actor, because a closure in `ConfinedClosure.block` has no parameter.
     /// Used on the loop's thread only.
     private final class Posted: @unchecked Sendable {
         var notification: GRunLoop.Notification<Name, Payload>?
@@ -93,8 +94,8 @@ extension GRunLoop {
 
         /// Cancels the observation and releases its closure. A second call does nothing.
         ///
-        /// The closure is not called any more, even if a notification is just being posted. If the calling thread is
-        /// not the loop's thread, the closure may be called once more meanwhile.
+        /// The closure is not called any more, even if a notification is just being posted. If this method is called on
+        /// another thread than the loop's, one call of the closure may still begin meanwhile.
         ///
         /// Threads: any. The corresponding Foundation method is `NotificationCenter.removeObserver(_:)`.
         public func cancel() {

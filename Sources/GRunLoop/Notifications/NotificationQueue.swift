@@ -2,7 +2,8 @@
 // Notification queues. `NotificationCore` does the work.
 
 extension GRunLoop {
-    /// Posts notifications when the loop has time for them, and only the last of several that are the same.
+    /// Posts notifications when the loop has time for them. If several waiting notifications are the same, the queue
+    /// posts only the newest.
     ///
     /// For example, ten changes in one pass may require a new layout. Each change enqueues a notification, and the
     /// layout is done once:
@@ -22,9 +23,9 @@ extension GRunLoop {
     ///
     /// Notifications with ``PostingStyle/asap`` are posted at ``Activity/beforeWaiting`` or ``Activity/exit``, in the
     /// order in which they were enqueued. Observers of the loop with an ``Observer/order`` below `.max` are called
-    /// before that. Another pass follows, in which the loop handles the changes that the notifications caused.
-    /// Notifications that are enqueued meanwhile wait for that pass. If ``GRunLoop/timeSlice`` is used up, the
-    /// remaining notifications also wait for it, except at ``Activity/exit``.
+    /// before the notifications are posted. Another pass follows, in which the loop handles the changes that the
+    /// notifications caused. Notifications that are enqueued meanwhile wait for that pass. If ``GRunLoop/timeSlice`` is
+    /// used up, the remaining notifications also wait for that pass, except at ``Activity/exit``.
     ///
     /// Notifications with ``PostingStyle/whenIdle`` are posted like the closures of an ``IdleQueue``: one in each pass,
     /// after everything else. So an observer that enqueues its notification again keeps the loop awake, but does not
@@ -50,19 +51,19 @@ extension GRunLoop {
         public var loop: GRunLoop { core.loop }
 
         /// Enqueues a notification, or posts it now. Before that, the queue drops waiting notifications that are the
-        /// same as the new one, whatever their style and modes. The new notification waits behind all others.
+        /// same as the new one, whatever their style and modes. An enqueued notification waits behind all others.
         ///
         /// - Parameters:
-        ///   - notification: the notification to post. It is retained until then.
+        ///   - notification: the notification to post. The queue retains it until it is posted or removed.
         ///   - style: when to post. Use ``PostingStyle/now`` on the loop's own thread only. On another thread, the call
         ///     does nothing and logs a message.
-        ///   - coalescing: which notifications are the same. If the set is empty, no notifications are.
+        ///   - coalescing: which notifications are the same. If the set is empty, no notifications count as the same.
         ///   - names: the modes in which the notification is posted; ``Mode/common`` means each of the common modes.
         ///     With ``PostingStyle/now``, the notification is not posted if the loop is running in another mode. If the
-        ///     list is empty, a notification for later waits until it is removed from the queue.
-        /// - Returns: true if the notification was posted, or waits. False if the loop runs in another mode, the call
-        ///   with ``PostingStyle/now`` is on another thread, or the loop's thread has ended. The notification is then
-        ///   released.
+        ///     list is empty, a notification with another style waits until it is removed from the queue.
+        /// - Returns: true if the notification was posted, or waits. False if the loop's thread has ended. With
+        ///   ``PostingStyle/now``, also false if the loop is running in another mode, or if the calling thread is not
+        ///   the loop's own. If the result is false, the notification is released.
         ///
         /// Threads: any; the call wakes a sleeping loop. The corresponding Foundation method is
         /// `enqueue(_:postingStyle:coalesceMask:forModes:)`.
@@ -76,12 +77,12 @@ extension GRunLoop {
                 : core.enqueue(notification, style, coalescing, names)
         }
 
-        /// Removes all notifications that are the same as a given one from the queue. A notification that is being
-        /// posted is not affected.
+        /// Removes from the queue all notifications that are the same as a given notification. A notification that is
+        /// being posted is not affected.
         ///
         /// - Parameters:
         ///   - notification: the notification to compare with. Its payload is ignored.
-        ///   - coalescing: which notifications are the same. If the set is empty, no notifications are.
+        ///   - coalescing: which notifications are the same. If the set is empty, no notifications count as the same.
         /// - Returns: how many notifications were removed.
         ///
         /// Threads: any. The corresponding Foundation method is `dequeueNotifications(matching:coalesceMask:)`.

@@ -2,12 +2,12 @@
 // The activities of a loop as an asynchronous sequence.
 
 extension GRunLoop {
-    /// The activities of a loop as an asynchronous sequence: ``Observer`` for `for await`.
+    /// The activities that an ``Observer`` can watch, as an asynchronous sequence for `for await`.
     ///
-    /// Each element holds the activities since the last element. The task gets an activity after its stage, on the
-    /// task's own executor. To run code in the stage itself, use an observer. Activities that happen while the task is
-    /// busy form one element. A task that watches the loop on which it runs keeps this loop awake: each element is a
-    /// job, each job takes a pass, and each pass has new activities.
+    /// Each element holds the activities since the previous element. The task gets an activity on the task's own
+    /// executor, after the stage is over. To run code in the stage itself, use an observer. Activities that happen
+    /// while the task is busy form one element. A task that watches the loop on which it runs keeps this loop awake.
+    /// Each element causes a job, each job causes a pass, and each pass has new activities.
     ///
     /// Cancelling the task or releasing the iterator removes the observer immediately. The sequence ends when the
     /// loop's thread ends.
@@ -18,7 +18,7 @@ extension GRunLoop {
     ///
     /// - Parameters:
     ///   - activities: the stages to watch.
-    ///   - order: the order of the observer. Observers of a lower order are called first.
+    ///   - order: the ``Observer/order`` of the observer that watches. Observers of a lower order are called first.
     ///   - names: the modes whose activities are watched. If the list is empty, the sequence has no element.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopObserver`.

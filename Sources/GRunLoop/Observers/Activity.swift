@@ -9,24 +9,24 @@ extension GRunLoop {
         /// The activities as bits.
         public let rawValue: UInt
 
-        /// Creates activities from their bits. Unknown bits are kept, but such an activity never happens.
+        /// Creates activities from their bits. Unknown bits are kept, but they stand for no stage.
         public init(rawValue: UInt) {
             self.rawValue = rawValue
         }
 
-        /// A run begins: once, before the first pass. `kCFRunLoopEntry`.
+        /// A run begins. This stage comes before the run's first pass. `kCFRunLoopEntry`.
         public static let entry = Activity(rawValue: 1 << 0)
         /// A pass begins. No timer fires between this stage and ``beforeSources``. `kCFRunLoopBeforeTimers`.
         public static let beforeTimers = Activity(rawValue: 1 << 1)
         /// A pass is about to perform version-0 sources. `kCFRunLoopBeforeSources`.
         public static let beforeSources = Activity(rawValue: 1 << 2)
-        /// The loop is about to sleep. A pass that does not wait leaves this out. `kCFRunLoopBeforeWaiting`.
+        /// The loop is about to sleep. A pass that does not wait leaves out this stage. `kCFRunLoopBeforeWaiting`.
         public static let beforeWaiting = Activity(rawValue: 1 << 5)
-        /// The loop has woken up. A pass that does not wait leaves this out. `kCFRunLoopAfterWaiting`.
+        /// The loop has woken up. A pass that does not wait leaves out this stage. `kCFRunLoopAfterWaiting`.
         public static let afterWaiting = Activity(rawValue: 1 << 6)
-        /// A run ends: once, after the last pass, whatever the result. `kCFRunLoopExit`.
+        /// A run ends. This stage comes after the run's last pass, for every result of the run. `kCFRunLoopExit`.
         public static let exit = Activity(rawValue: 1 << 7)
-        /// Every activity, including those of later versions. `kCFRunLoopAllActivities`.
+        /// Every activity, including activities that a later version adds. `kCFRunLoopAllActivities`.
         public static let all = Activity(rawValue: 0x0FFF_FFFF)
 
         static let named: [(Activity, String)] = [

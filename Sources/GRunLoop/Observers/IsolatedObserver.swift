@@ -8,7 +8,7 @@ extension Confined {
 }
 
 extension GRunLoop.Observer {
-    /// Creates an observer whose closure belongs to the caller's actor, and is called and released there.
+    /// Creates an observer whose closure belongs to the caller's actor, and is called and released on this actor.
     ///
     /// `isolation` is that actor: pass `self` in an actor, or `#isolation` anywhere. If the actor does not live on a
     /// run loop, the process ends with a message. The closure need not be `@Sendable`.
@@ -26,8 +26,8 @@ extension GRunLoop.Observer {
         self.init(activities, repeats, order, home: confined.home, confined.observerHandler)
     }
 
-    /// Creates an observer whose closure belongs to the main actor, and is called and released there. Write the closure
-    /// as `{ @MainActor _, _ in ... }`.
+    /// Creates an observer whose closure belongs to the main actor, and is called and released on this actor. Write the
+    /// closure as `{ @MainActor _, _ in ... }`.
     ///
     /// The observer can be added only to the main loop or, on the main actor, to a loop of virtual time. If it is added
     /// to another loop, the process ends with a message.

@@ -4,8 +4,8 @@
 extension GRunLoop {
     /// A closure that is called at chosen stages of a run, in the modes that contain the observer.
     ///
-    /// An observer can be in one loop at a time, and in any number of that loop's modes. Observers do not keep a mode
-    /// from being finished. If the closure runs a nested loop, the observer is not called there.
+    /// An observer can be in one loop at a time, and in any number of that loop's modes. An observer does not keep a
+    /// run from finishing. If the closure starts a nested run, the observer is not called in that run.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopObserver`.
     public final class Observer: @unchecked Sendable {
@@ -17,13 +17,13 @@ extension GRunLoop {
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverDoesRepeat`.
         public let repeats: Bool
-        /// Observers are called in ascending order. Observers of the same order are called in the order in which they
-        /// were added.
+        /// The order of the observer. Observers are called in ascending order, and observers of equal order in the
+        /// order in which they were added.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverGetOrder`.
         public let order: Int
 
-        /// The home of the closure's actor; nil if the closure belongs to no actor.
+        /// The home of the actor that owns the closure; nil if no actor owns it.
         let homeLocked: Home?
         let guardian = Guardian()
         // Guarded by the guardian.
@@ -74,7 +74,8 @@ extension GRunLoop {
             let held = guardian.lock()
             let released = endLocked(held) ? handler.take() : nil
             guardian.unlock(held)
-            // Released after the lock, because the deinit of a captured object is user code.
+            // The closure is released after the guardian is unlocked, because the deinit of a captured object is user
+            // code.
             withExtendedLifetime(released) {}
         }
 

@@ -7,10 +7,10 @@ struct ObserverPlace: Place {
     let number: UInt64
 }
 
-/// The observers of a mode. Guarded by the loop's lock. Adding or removing an observer needs a search in a sorted list,
-/// but moves no entry. If a new observer's place is not the last one, it waits in `fresh`. The next call of a stage
-/// merges it, because a stage visits every observer anyway. A removed observer leaves a gap. Gaps are dropped when they
-/// are more than half of the entries.
+/// The observers of a mode. Guarded by the loop's lock. If a new observer's place is not at the end of `sorted`, the
+/// observer waits in `fresh`. The next notification of a stage merges `fresh` into `sorted`, because a notification
+/// visits every observer anyway. A removed observer leaves a gap, so its removal moves no entry. When more than half of
+/// the entries are gaps, all gaps are dropped.
 struct ObserverList {
     private struct Entry {
         let order: Int
@@ -23,7 +23,7 @@ struct ObserverList {
 
     /// In calling order.
     private var sorted: [Entry] = []
-    /// In the order of addition, and not merged with `sorted` yet.
+    /// The entries that are not merged with `sorted` yet, in the order of addition.
     private var fresh: [Entry] = []
     private var gaps = 0
     private var additions: UInt64 = 0
@@ -53,7 +53,7 @@ struct ObserverList {
         return additions
     }
 
-    /// - Parameter number: the result of ``insert(_:)``. The caller holds the observer until the lock is released.
+    /// - Parameter number: the result of ``insert(_:)``. The caller retains the observer until the lock is released.
     mutating func remove(_ observer: GRunLoop.Observer, _ number: UInt64) {
         let wanted = Entry(order: observer.order, number: number)
         if !Self.clear(&sorted, where: { $0.precedes(wanted) }, number) {
@@ -76,7 +76,7 @@ struct ObserverList {
     }
 
     /// Turns the entry with `number` into a gap. `precedes` returns whether an entry stands before that entry. Returns
-    /// false if there is no such entry.
+    /// false if no entry has this number.
     private static func clear(
         _ entries: inout [Entry], where precedes: (Entry) -> Bool, _ number: UInt64
     ) -> Bool {

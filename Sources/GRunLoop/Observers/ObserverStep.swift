@@ -12,8 +12,8 @@ extension GRunLoop {
         if mode.observed.contains(activity) { callObserversLocked(activity, mode) }
     }
 
-    /// Calls the observers in order. An observer that was removed meanwhile is still called, but not an observer that
-    /// was invalidated (items 149, 150).
+    /// Calls the observers in order. An observer that another observer of the stage removes is still called. An
+    /// observer that another observer invalidates is not called (items 149, 150).
     @inline(never) private func callObserversLocked(_ activity: Activity, _ mode: ModeState) {
         let called = mode.observers.toCall(at: activity)
         let frame = self.frame
@@ -31,10 +31,11 @@ extension GRunLoop {
 }
 
 extension GRunLoop.Observer {
-    /// Calls the closure, unless the observer was invalidated after it was collected. Call it without a lock.
+    /// Calls the closure, unless the observer was invalidated after `toCall(at:)` returned it. Call this function
+    /// without a lock.
     func deliver(_ activity: GRunLoop.Activity, in frame: Frame?, of loop: GRunLoop) {
         var body = guardian.withLock { () -> (@Sendable (GRunLoop.Observer, GRunLoop.Activity) -> Void)? in
-            // An observer that is firing was moved to another loop after it was collected. That loop's thread is
+            // If the observer is firing here, it was moved to another loop meanwhile, and the thread of that loop is
             // calling it.
             guard canBeCalledLocked else { return nil }
             firing = true
@@ -47,7 +48,7 @@ extension GRunLoop.Observer {
         frame?.called.observer = nil
     }
 
-    /// Called without a lock, after the closure has returned or has ended its thread.
+    /// Called without a lock, after the closure has returned or has ended the thread.
     func endCall() {
         if !repeats { invalidate() }
         guardian.withLock { firing = false }

@@ -3,8 +3,9 @@
 
 import Synchronization
 
-/// The performs that the program can cancel by target and key, and the sources of ordered performs. Used on the loop's
-/// thread only. The cost of a cancellation does not depend on the number of other performs.
+/// The performs that the program can cancel by target and key, and all ordered performs with their sources. An ordered
+/// perform is a closure of `perform(order:inModes:target:key:_:)`. Used on the loop's thread only. The cost of a
+/// cancellation does not depend on the number of other performs.
 ///
 /// Comparing or hashing a key runs user code. So the caller hashes the key before it uses this table. The table returns
 /// the performs whose keys have the same hash, and the caller compares the keys.
@@ -25,15 +26,15 @@ struct Cancellables {
         let key: AnyHashable?
         fileprivate let keyHash: Int
 
-        /// Hashes the key, which runs user code.
+        /// Makes a name from a target and a key. Hashes the key, which runs user code.
         init(_ target: Target, key: AnyHashable?) {
             self.target = target
             self.key = key
             keyHash = key?.hashValue ?? 0
         }
 
-        /// Whether a cancellation by `wanted`, which has the same target, covers a perform of this name. Without a key,
-        /// `wanted` covers every perform of its target. Comparing keys runs user code.
+        /// Returns whether a cancellation by `wanted` covers a perform of this name. Both names must have the same
+        /// target. If `wanted` has no key, it covers every perform of its target. Comparing keys runs user code.
         func isMeant(by wanted: Name) -> Bool { wanted.key == nil || wanted.key == key }
 
         fileprivate var ofTarget: Line.Name { Line.Name(target: target, keyHash: nil) }
@@ -43,7 +44,7 @@ struct Cancellables {
     /// One perform of the table. Release a removed entry only after the access to the table, because the deinit of its
     /// target may use the table.
     struct Entry {
-        /// The target and key by which the program can cancel the perform; nil if it cannot.
+        /// The target and key by which the program can cancel the perform; nil if the program cannot cancel it.
         let name: Name?
         /// The object that keeps the target alive: the target itself or, for a closure of an actor, the ``Confined``
         /// whose closure captures the target.
@@ -62,7 +63,7 @@ struct Cancellables {
             let keyHash: Int?
         }
 
-        /// In the order of addition. May include removed performs.
+        /// The numbers of the performs, in the order of addition. Some of these performs may have been removed already.
         var numbers: [Number]
         var removed = 0
     }
@@ -70,11 +71,12 @@ struct Cancellables {
     private var entries: [Number: Entry] = [:]
     private var delayed: [GRunLoop.PerformName: Number] = [:]
     private var lines: [Line.Name: Line] = [:]
-    /// The number of the last addition. Each loop has its own range, so that numbers are unique in the process.
+    /// The number of the perform that was added last. Each loop has its own range, so that numbers are unique in the
+    /// process.
     private var additions: Number
     private static let ranges = Atomic<Number>(0)
 
-    /// - Parameter additions: the number before the first one. Tests set it.
+    /// - Parameter additions: the number before that of the first perform. Tests set it.
     init(additions: Number = Self.ranges.add(1, ordering: .relaxed).oldValue << 40) { self.additions = additions }
 
     var isEmpty: Bool { entries.isEmpty }
@@ -88,7 +90,7 @@ struct Cancellables {
         return number
     }
 
-    /// Adds an ordered perform, and returns its number. The source is set later.
+    /// Adds an ordered perform, and returns its number. The caller then sets the source with ``setSource(_:of:)``.
     mutating func add(_ name: Name?, heldBy holder: (any AnyObject & Sendable)?) -> Number {
         add(Entry(name: name, holder: holder, perform: nil, source: nil))
     }
@@ -104,8 +106,8 @@ struct Cancellables {
         entries[number]?.source = source
     }
 
-    /// The performs that `wanted` may cover, in the order of addition. User code may remove some of them while the
-    /// caller compares their keys.
+    /// The performs that `wanted` may cover, in the order of addition. User code may remove some of these performs
+    /// while the caller compares their keys.
     func candidates(for wanted: Name) -> [(number: Number, name: Name)] {
         let line = lines[wanted.key == nil ? wanted.ofTarget : wanted.ofKey]
         return (line?.numbers ?? []).compactMap { number in

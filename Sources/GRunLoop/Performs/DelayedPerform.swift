@@ -14,7 +14,7 @@ extension GRunLoop {
         let name: PerformName
         private let owner: Owner
 
-        /// - Parameter hasTarget: whether the perform is in the loop's table of targets.
+        /// - Parameter hasTarget: whether the perform is in the loop's table ``Cancellables``.
         init(_ name: PerformName, of loop: GRunLoop, hasTarget: Bool = false) {
             self.name = name
             owner = Owner(loop: loop, hasTarget: hasTarget)
@@ -25,15 +25,16 @@ extension GRunLoop {
         /// - Returns: true if this call cancelled the closure. False if the closure was called, is being called, or was
         ///   cancelled before. False, too, if no closure was added, or if the loop's thread has ended.
         ///
-        /// Threads: any. The closure is released on the calling thread, or on its actor if it belongs to one. The
-        /// corresponding GLib function is `g_source_remove`.
+        /// Threads: any. The closure is released on the calling thread or, if it belongs to an actor, on that actor.
+        /// The corresponding GLib function is `g_source_remove`.
         @discardableResult public func cancel() -> Bool {
             guard !Fork.refuses("DelayedPerform.cancel"), owner.loop.removePerform(name) else { return false }
             if owner.hasTarget { owner.loop.releaseTarget(of: name) }
             return true
         }
 
-        /// The loop of the perform. Comparing tokens ignores it, because the name is unique.
+        /// The loop of the perform, and whether the perform has a target. Comparing tokens ignores both, because the
+        /// name is unique.
         private struct Owner: Hashable {
             let loop: GRunLoop
             let hasTarget: Bool
@@ -66,8 +67,8 @@ extension ModeState {
         return GRunLoop.PerformName(mode: number, name: heap.insert(body, at: deadline, isCommon: isCommon))
     }
 
-    /// Removes the perform of that name. Returns nil if it has left the heap already. After unlocking, the caller
-    /// releases the closure or invalidates the timer.
+    /// Removes the perform with this name from the heap. Returns nil if the perform has already left the heap. The
+    /// caller must release the closure or invalidate the timer after unlocking.
     func remove(_ name: TimerHeap.Name) -> TimerHeap.Occupant? {
         let occupant = heap.takeOut(name)
         if case .perform = occupant { timerCount -= 1 }
@@ -80,7 +81,7 @@ extension ModeState {
     ) -> GRunLoop.Timer {
         let timer = heap.replace(name, in: self) { deadline, body in
             let timer = makeTimer(deadline, body)
-            // The timer must know its mode before it gets its slot.
+            // The timer must store its mode before the heap gives the perform's slot to the timer.
             timer.note(self)
             return timer
         }

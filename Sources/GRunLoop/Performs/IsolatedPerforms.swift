@@ -5,7 +5,7 @@ extension GRunLoop {
     /// Calls a closure of the caller's actor once, after a delay, as ``perform(after:inModes:target:key:_:)`` does.
     ///
     /// The closure is called and released on the caller's actor. Pass this actor as `isolation`: `self` in an actor, or
-    /// `#isolation` anywhere. `target` can be any object of the actor, and is also released there.
+    /// `#isolation` anywhere. `target` can be any object of the actor, and is also released on the actor.
     ///
     /// Threads: the loop's own. If the actor does not live on the loop's thread, the process ends with a message.
     @discardableResult public func perform(
@@ -24,7 +24,7 @@ extension GRunLoop {
     /// The loop must be the main loop, or a loop of virtual time on the main actor. Otherwise the process ends with a
     /// message.
     ///
-    /// Threads: the main one; in virtual time, the main actor's.
+    /// Threads: the main thread; in virtual time, the thread of the main actor.
     @discardableResult public func perform(
         after delay: Duration, inModes names: [Mode] = [.default], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil,
@@ -39,7 +39,7 @@ extension GRunLoop {
     /// ``perform(order:inModes:target:key:_:)`` does.
     ///
     /// The closure is called and released on the caller's actor. Pass this actor as `isolation`: `self` in an actor, or
-    /// `#isolation` anywhere. `target` can be any object of the actor, and is also released there.
+    /// `#isolation` anywhere. `target` can be any object of the actor, and is also released on the actor.
     ///
     /// Threads: the loop's own. If the actor does not live on the loop's thread, the process ends with a message.
     public func perform(
@@ -57,7 +57,7 @@ extension GRunLoop {
     /// The loop must be the main loop, or a loop of virtual time on the main actor. Otherwise the process ends with a
     /// message.
     ///
-    /// Threads: the main one; in virtual time, the main actor's.
+    /// Threads: the main thread; in virtual time, the thread of the main actor.
     public func perform(
         order: Int, inModes names: [Mode], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil, isolation: MainActor = .shared, _ body: @escaping @MainActor () -> Void
@@ -68,7 +68,7 @@ extension GRunLoop {
     }
 
     /// Enqueues a block of the main actor, as ``perform(inModes:_:)`` does. Write the block as `{ @MainActor in ... }`.
-    /// It is also released on the main actor.
+    /// The block is also released on the main actor.
     ///
     /// The loop must be the main loop, or a loop of virtual time on the main actor. Otherwise the process ends with a
     /// message.
@@ -81,7 +81,7 @@ extension GRunLoop {
     }
 
     /// Enqueues a block of the main actor and wakes the loop, as ``async(inModes:_:)`` does. Write the block as
-    /// `{ @MainActor in ... }`. It is also released on the main actor.
+    /// `{ @MainActor in ... }`. The block is also released on the main actor.
     ///
     /// The loop must be the main loop, or a loop of virtual time on the main actor. Otherwise the process ends with a
     /// message. The static ``asyncOnMain(inModes:_:)`` always uses the main loop.
@@ -94,7 +94,7 @@ extension GRunLoop {
     }
 
     /// Calls a closure of the main actor once and wakes the loop, as ``performOnThread(inModes:_:)`` does. Write the
-    /// closure as `{ @MainActor in ... }`. It is also released on the main actor.
+    /// closure as `{ @MainActor in ... }`. The closure is also released on the main actor.
     ///
     /// The loop must be the main loop, or a loop of virtual time on the main actor. Otherwise the process ends with a
     /// message.

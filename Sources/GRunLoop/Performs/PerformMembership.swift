@@ -7,8 +7,9 @@ extension GRunLoop {
     /// A perform in one mode and without a tolerance is a slot in the mode's heap. A perform in several modes or with a
     /// tolerance is a timer.
     ///
-    /// - Parameter tolerance: how much later the closure may be called. Zero and less mean none.
-    /// - Returns: the perform's name. If there are no modes, or the loop has ended, the closure is dropped, and the
+    /// - Parameter tolerance: how long after `deadline` the closure may be called. Zero or a negative value means no
+    ///   tolerance.
+    /// - Returns: the perform's name. If `names` is empty, or the loop has ended, the closure is dropped, and the
     ///   result is ``PerformName/none``.
     ///
     /// Threads: any.
@@ -81,8 +82,8 @@ extension GRunLoop {
         }
     }
 
-    /// With the lock held: replaces common performs by timers. When another mode becomes common, these performs join
-    /// it, and only a timer can be in several modes.
+    /// Replaces common performs by timers. Call this function with the lock held, before another mode becomes common.
+    /// The performs must join that mode, too, and only a timer can be in several modes.
     func makeTimersOfCommonPerformsLocked() {
         // Common performs are in slots only while the default mode is the only common mode.
         guard commonModes.count == 1 else { return }
@@ -92,8 +93,8 @@ extension GRunLoop {
         }
     }
 
-    /// With the lock held: replaces a perform by a timer of the same deadline. A timer can be in several modes, and can
-    /// have a tolerance.
+    /// Replaces a perform by a timer of the same deadline. A timer can be in several modes, and can have a tolerance.
+    /// Call this function with the lock held.
     private func makeTimerLocked(
         of perform: PerformName, in mode: ModeState, _ tolerance: Duration, isCommon: Bool
     ) -> Timer {

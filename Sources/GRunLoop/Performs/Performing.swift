@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Delayed performs whose closures are being called.
 
-/// A delayed perform whose closure is on the stack. Like a firing timer, it has left the heap, but its modes still
-/// count it.
+/// A delayed perform whose closure is on the stack. Like a firing timer, the perform has left the heap, but its modes
+/// still count it.
 struct Performing {
     let due: Nanoseconds
     let isCommon: Bool

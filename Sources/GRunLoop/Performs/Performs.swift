@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that call closures on a loop's thread, soon, after a delay or in an order, and that cancel them.
+// Functions that call closures on a loop's thread: soon, after a delay or in a given order. Also the functions that
+// cancel such closures.
 
 extension GRunLoop {
     // MARK: On the loop's thread
@@ -24,7 +25,7 @@ extension GRunLoop {
         try enqueue(PerformQueue.Request(waits: false, body), modes: Set(names))
     }
 
-    /// Calls the closure on the loop's thread, and waits until it has returned.
+    /// Calls the closure on the loop's thread, and waits until the closure has returned.
     ///
     /// While it waits, the calling thread serves no loop.
     ///
@@ -74,7 +75,7 @@ extension GRunLoop {
             performNext(names)
             if endItemOfCallout() { break }
         }
-        // Removes an idle source, because it would keep its modes from being finished.
+        // Removes the source if no closure is queued, because the source would keep its modes from being finished.
         if let idle = lock.withLock({ performs.removeIfIdle(names) }) {
             idle.invalidate()
         } else {
@@ -99,9 +100,9 @@ extension GRunLoop {
     ///   - delay: how long to wait. Zero and negative values mean as soon as the loop runs one of the modes, but never
     ///     inside this call. 16 years and more mean 16 years.
     ///   - names: the modes. If the list is empty, the closure is never called.
-    ///   - target: the object by which ``cancelPerforms(target:key:)`` finds the closure, together with `key`. It is
-    ///     retained until the closure was called or cancelled. It may then be released on the loop's thread, so it must
-    ///     be Sendable. With `isolation:` it can be any object of the actor. If it is nil, only
+    ///   - target: the object by which ``cancelPerforms(target:key:)`` finds the closure, together with `key`. The
+    ///     target is retained until the closure was called or cancelled. Then it may be released on the loop's thread,
+    ///     so it must be Sendable. With `isolation:` it can be any object of the actor. If `target` is nil, only
     ///     ``DelayedPerform/cancel()`` can cancel the closure.
     ///   - key: see `target`. If it is nil, only a cancellation without a key finds the closure.
     ///   - body: the closure to call.
@@ -125,7 +126,8 @@ extension GRunLoop {
     /// - Parameters:
     ///   - delay: how long to wait. Zero and negative values mean as soon as the loop runs the default mode, but never
     ///     inside this call. 16 years and more mean 16 years.
-    ///   - body: the closure to call. It is released when it was called or cancelled, or when the loop's thread ends.
+    ///   - body: the closure to call. The closure is released when it was called or cancelled, or when the loop's
+    ///     thread ends.
     /// - Returns: the token for ``DelayedPerform/cancel()``.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
@@ -154,7 +156,8 @@ extension GRunLoop {
         !Fork.refuses("perform(after:)") && requireOwnThread("perform(after:)")
     }
 
-    /// Releases the target of a cancelled perform on the loop's thread, which owns the table of targets. Threads: any.
+    /// Releases the target of a cancelled perform on the loop's thread, because only that thread may use the table of
+    /// targets. Threads: any.
     @inline(never) func releaseTarget(of perform: PerformName) {
         if isCurrent {
             _ = cancellables.remove(perform)
@@ -166,7 +169,8 @@ extension GRunLoop {
     /// Calls the closure once, at the start of the next pass in one of the modes. Does not wake the loop.
     ///
     /// - Parameters:
-    ///   - order: closures of a lower order are called first, and closures of equal order in the order of these calls.
+    ///   - order: closures of a lower order are called first. Closures of equal order are called in the order in which
+    ///     they were added.
     ///   - names: the modes. If the list is empty, the closure is never called.
     ///   - target: as in ``perform(after:inModes:target:key:_:)``. If it is nil, the closure cannot be cancelled.
     ///   - key: if it is nil, only a cancellation without a key finds the closure.
@@ -207,8 +211,8 @@ extension GRunLoop {
     ///
     /// - Parameters:
     ///   - target: the target of the closures to cancel.
-    ///   - key: if it is nil, all closures of the target are cancelled. Otherwise only those with an equal key are
-    ///     cancelled.
+    ///   - key: if it is nil, all closures of the target are cancelled. Otherwise only the closures with an equal key
+    ///     are cancelled.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation methods
     /// are `cancelPreviousPerformRequests(withTarget:selector:object:)` and

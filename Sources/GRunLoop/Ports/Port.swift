@@ -15,14 +15,14 @@ extension GRunLoop {
     /// Messages wait while the loop runs in none of the port's modes. A message wakes a loop that sleeps in one of
     /// these modes. If a handler runs the loop, the nested run handles the next message.
     ///
-    /// A port is in one loop at a time, and in any number of its modes. A mode with a port is never finished, even if
-    /// no message ever arrives. So a port can keep a thread's loop running. When the loop's thread ends, the port
-    /// leaves its modes and keeps its waiting messages. You can then add it to another loop. A port uses no file
-    /// descriptor.
+    /// A port is in one loop at a time, and in any number of that loop's modes. While a port is in a mode, a run in
+    /// this mode does not return ``RunResult/finished``, even if no message ever arrives. So a port can keep a thread's
+    /// loop running. When the loop's thread ends, the port leaves its modes and keeps its waiting messages. You can
+    /// then add the port to another loop. A port uses no file descriptor.
     ///
-    /// The program retains a port, and so do the port's modes and the messages that carry the port. If a message waits
-    /// in the port that it carries, this is a reference cycle. The cycle ends when the message is delivered or the port
-    /// is invalidated.
+    /// The program retains a port, and so do the port's modes and the messages that carry the port. A message that
+    /// carries a port and waits in this same port makes a reference cycle. The cycle ends when the message is delivered
+    /// or the port is invalidated.
     ///
     /// To send many values of one type, use a ``Channel``, which delivers any number of them in one pass.
     ///
@@ -33,7 +33,7 @@ extension GRunLoop {
         @exclusivity(unchecked) private var turns = Places<TurnPlace<Port>>()
         var isCommonItem = false
         var isValidLocked = true
-        /// True if the queue may have messages.
+        /// True if `inbox` may have messages.
         private var hasMessages = false
         /// True while the receiving task has not asked for the next message.
         private var isPaused = false
@@ -53,7 +53,7 @@ extension GRunLoop {
         deinit {
             guard !Fork.isChild else { return }
             letGo(of: inbox.close())
-            // No lock is needed, because the port is in no mode, and nobody else has a reference to it.
+            // No lock is needed, because the port is in no mode, and no other code has a reference to it.
             for handler in invalidationHandlers { handler() }
         }
 
@@ -71,7 +71,8 @@ extension GRunLoop {
             guard !Fork.isChild else { return }
             let held = guardian.lock()
             let isFirst = isValidLocked
-            // Taken before the port leaves its loop, because then the loop's lock no longer guards the port.
+            // The handlers and the task are taken before the port leaves its loop, because afterwards the loop's lock
+            // does not guard the port any more.
             let (handlers, former) = (invalidationHandlers, task)
             if isFirst { (invalidationHandlers, task) = ([], nil) }
             _ = endLocked(held)
@@ -116,15 +117,15 @@ extension GRunLoop {
             }
         }
 
-        /// Closes a port that nobody else holds, and returns its messages. The port becomes invalid, because a weak
-        /// reference may still lead to it.
+        /// Closes a port to which the caller has the only strong reference, and returns its messages. The port becomes
+        /// invalid, because the program may still get it from a weak reference.
         private func takeUndelivered() -> [PortMessage] {
             guardian.withLock { isValidLocked = false }
             return inbox.close()
         }
 
-        /// Called when messages may have arrived. Marks the port as ready in its modes, and ends a sleep in these
-        /// modes.
+        /// Called when messages may have arrived. If one can be delivered, marks the port as ready in its modes, and
+        /// ends a sleep in these modes.
         func noteMessages() {
             let held = guardian.lock()
             hasMessages = true
@@ -133,13 +134,13 @@ extension GRunLoop {
             kick?.send()
         }
 
-        /// Makes a task the receiver. Each message is delivered when the task asks for it. Returns false if there is a
-        /// receiver already.
+        /// Makes a task the port's receiver. Each time the task asks for a message, `body` passes one to the task.
+        /// Returns false if the port has a receiver already.
         func setTask(_ body: @escaping @Sendable (PortMessage) -> Void) -> Bool {
             guardian.withLock {
                 guard task == nil, handler == nil else { return false }
                 // An invalid port must not keep `body`. If `body` retains the port, only ``invalidate()`` can break the
-                // cycle, and it was called already.
+                // reference cycle, and ``invalidate()`` was called already.
                 guard isValidLocked else { return true }
                 (task, isPaused) = (body, true)
                 _ = noteReadinessLocked()
@@ -156,7 +157,8 @@ extension GRunLoop {
             kick?.send()
         }
 
-        /// Passes a message to the handler or the task, and releases it. If there is neither, the message is dropped.
+        /// Passes a message to the handler or the task, and releases it. If the port has neither a handler nor a task,
+        /// the message is dropped.
         func deliver(_ taken: inout PortTaken) {
             guard var message = taken.message.take() else { return }
             message.receivePort = self
@@ -165,7 +167,8 @@ extension GRunLoop {
 
         // MARK: With the guardian held
 
-        /// Takes the next message. Returns false if there is none, or if the receiving task has not asked for it.
+        /// Takes the next message. Returns false if no message waits, or if the receiving task has not asked for a
+        /// message.
         func takeLocked(_ taken: inout PortTaken) -> Bool {
             guard hasMessages, !isPaused else { return false }
             hasMessages = inbox.takeNext(&taken)
@@ -176,13 +179,13 @@ extension GRunLoop {
             return taken.message != nil
         }
 
-        /// Gives the port the next turn in a mode, because a test has chosen it.
+        /// Gives the port the next turn in a mode, because a test has chosen this port.
         func moveToFrontLocked(in mode: ModeState) {
             if let place = turns[mode] { mode.ports.listFirst(place.turn) }
         }
 
-        /// Marks in the port's modes whether a message can be delivered. If it can, the returned kick ends a sleep in
-        /// these modes.
+        /// Marks in the port's modes whether a message can be delivered. If a message can be delivered, the returned
+        /// kick ends a sleep in these modes.
         private func noteReadinessLocked() -> Kick? {
             let isReady = hasMessages && !isPaused && isValidLocked
             var kick: Kick?
@@ -213,22 +216,22 @@ protocol PortMessageQueue: AnyObject, Sendable {
     var capacity: Int { get }
     var count: Int { get }
 
-    /// Returns the address for a message, or why it is not accepted. The caller writes the message there and calls
-    /// ``commit()``.
+    /// Returns the address for a message, or the reason why the message is not accepted. The caller writes the message
+    /// to the address, and calls ``commit()``.
     func begin() -> PortSlot
     /// Accepts the message that the caller has written. Returns whether the caller must call `noteMessages()`.
     func commit() -> Bool
-    /// Sends to a full port: blocks the thread until there is room, or until `end`. Returns whether the message was
+    /// Sends to a full port: blocks the thread until the port has room, or until `end`. Returns whether the message was
     /// sent.
     func send(_ message: consuming GRunLoop.PortMessage, until end: Nanoseconds) -> Bool
-    /// Sends to a full port: suspends the task until there is room. Returns whether the message was sent.
+    /// Sends to a full port: suspends the task until the port has room. Returns whether the message was sent.
     nonisolated(nonsending) func wait(toSend message: consuming GRunLoop.PortMessage) async -> Bool
 }
 
 /// A message that was taken from a port with the lock held, and is used without the lock.
 struct PortTaken: ~Copyable {
     var message: GRunLoop.PortMessage?
-    /// Passes the message to the receiving task; nil if a handler receives.
+    /// The closure that passes the message to the receiving task; nil if a handler receives.
     var task: (@Sendable (GRunLoop.PortMessage) -> Void)?
     /// True if waiting senders got room and must be resumed.
     var hasAdmitted = false

@@ -4,7 +4,7 @@
 final class PortChannel: PortMessageQueue {
     private let core: ChannelCore
 
-    /// Safe to share, because it never changes and its closures capture nothing.
+    /// Threads can share this value, because it never changes and its closures capture nothing.
     nonisolated(unsafe) private static let type = ChannelElementType(
         size: MemoryLayout<GRunLoop.PortMessage>.stride, alignment: MemoryLayout<GRunLoop.PortMessage>.alignment,
         move: { from, to, count in
@@ -66,7 +66,8 @@ final class PortChannel: PortMessageQueue {
         return end(of: memory, await core.wait(toSend: UnsafeMutableRawPointer(memory)))
     }
 
-    /// Frees the memory of a message, and releases a message that was not sent. Returns whether it was sent.
+    /// Frees the memory of a message. If the message was not sent, also releases it. Returns whether the message was
+    /// sent.
     private func end(of memory: UnsafeMutablePointer<GRunLoop.PortMessage>, _ result: GRunLoop.SendResult) -> Bool {
         if result != .enqueued { memory.deinitialize(count: 1) }
         memory.deallocate()

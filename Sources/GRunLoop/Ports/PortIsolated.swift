@@ -8,15 +8,16 @@ extension Confined {
 }
 
 extension GRunLoop.Port {
-    /// Creates a port whose handler belongs to the caller's actor, and is called and released there.
+    /// Creates a port whose handler belongs to the caller's actor, and is called and released on this actor.
     ///
     /// The port can be added only to the actor's own loop, or to a loop of virtual time on that loop's thread. Adding
-    /// it to another loop ends the process with a message. The port retains the actor until the port is invalidated.
+    /// the port to another loop ends the process with a message. The port retains the actor until the port is
+    /// invalidated.
     ///
     /// `isolation` names the actor: pass `self` in an actor, or `#isolation` anywhere. The actor must live on a run
     /// loop; otherwise the process ends with a message. The handler need not be `@Sendable`.
     ///
-    /// Threads: the actor's. Otherwise it works like ``init(capacity:handler:)``.
+    /// Threads: the actor's. Everything else is as in ``init(capacity:handler:)``.
     public convenience init(
         capacity: Int = .max, isolation: isolated any Actor, handler: @escaping (GRunLoop.PortMessage) -> Void
     ) {
@@ -24,13 +25,13 @@ extension GRunLoop.Port {
         self.init(PortChannel(capacity: capacity), confined: confined, handler: confined.portHandler)
     }
 
-    /// Creates a port whose handler belongs to the main actor, and is called and released there. Write the handler as
-    /// `{ @MainActor message in ... }`.
+    /// Creates a port whose handler belongs to the main actor, and is called and released on this actor. Write the
+    /// handler as `{ @MainActor message in ... }`.
     ///
-    /// The port can be added only to the main loop, or to a loop of virtual time on the main actor. Adding it to
+    /// The port can be added only to the main loop, or to a loop of virtual time on the main actor. Adding the port to
     /// another loop ends the process with a message.
     ///
-    /// Threads: any. Otherwise it works like ``init(capacity:handler:)``.
+    /// Threads: any. Everything else is as in ``init(capacity:handler:)``.
     public convenience init(
         capacity: Int = .max, isolation: MainActor = .shared,
         handler: @escaping @MainActor (GRunLoop.PortMessage) -> Void

@@ -6,7 +6,8 @@ extension GRunLoop {
     ///
     /// The bytes are not copied: the receiver gets the array that was sent.
     ///
-    /// A sender that wants a reply passes a port that is in its own loop. The receiver sends the reply to that port:
+    /// A sender that wants a reply passes a port that is in the sender's own loop. The receiver sends the reply to that
+    /// port:
     ///
     /// ```swift
     /// let main = GRunLoop.Port { message in _ = message.replyPort?.trySend(GRunLoop.PortMessage(id: 2)) }
@@ -38,11 +39,11 @@ extension GRunLoop {
             /// Makes a part that holds bytes. The receiver gets the same array. Threads: any.
             public static func bytes(_ bytes: [UInt8]) -> Self { Self(storage: .array(bytes)) }
 
-            /// Makes a part that holds a port, to which the receiver can send. The port may be invalid, because a valid
-            /// port could become invalid before delivery, too. Threads: any.
+            /// Makes a part that holds a port, to which the receiver can send. An invalid port is allowed, because a
+            /// valid port could become invalid before delivery, too. Threads: any.
             public static func port(_ port: Port) -> Self { Self(storage: .port(port)) }
 
-            /// The bytes; nil if the part is a port. Bytes from C are copied. Threads: any.
+            /// The bytes; nil if the part is a port. In a message from C, each access copies the bytes. Threads: any.
             public var bytes: [UInt8]? {
                 switch storage {
                 case .array(let bytes): bytes
@@ -57,7 +58,7 @@ extension GRunLoop {
             }
         }
 
-        /// A number for the meaning of the message, on which sender and receiver agree.
+        /// A number that identifies the kind of message. The sender and the receiver agree on these numbers.
         ///
         /// Threads: any. The corresponding Foundation property is `PortMessage.msgid`.
         public var id: UInt32

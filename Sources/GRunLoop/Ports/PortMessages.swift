@@ -5,13 +5,13 @@ extension GRunLoop.Port {
     /// The asynchronous sequence of a port's messages: see ``messages(on:inModes:)``.
     public typealias Messages = GRunLoop.ItemSequence<GRunLoop.PortMessage, Never>
 
-    /// Returns the messages of a port without a handler as an asynchronous sequence, for `for await`. In the given
-    /// modes, the loop delivers a message when the task asks for one. Until then, messages wait in the port and count
-    /// in ``count``.
+    /// Returns the messages of a port without a handler as an asynchronous sequence, for `for await`. When the task
+    /// asks for a message, the loop delivers one in the given modes. Until then, messages wait in the port, and
+    /// ``count`` counts them.
     ///
     /// A port has one receiver, which is never replaced. If the port has a handler or an iterator already, a new
-    /// iterator logs a message and ends immediately. Cancelling the task or releasing the iterator invalidates the
-    /// port. The sequence also ends when the port is invalidated, and when the loop's thread ends.
+    /// iterator logs a message and ends immediately. Cancelling the awaiting task or releasing the iterator invalidates
+    /// the port. The sequence also ends when the port is invalidated, and when the loop's thread ends.
     ///
     /// - Parameters:
     ///   - loop: the loop to which the port is added.
@@ -31,7 +31,7 @@ extension GRunLoop.Port {
                 return Messages.Iterator(mailbox)
             }
             mailbox.open(for: self)
-            // If the port is invalid already, this closes the mailbox immediately.
+            // If the port is invalid already, this call closes the mailbox immediately.
             self.onInvalidation { [weak mailbox] in mailbox?.close(.done) }
             for name in names { loop.add(self, forMode: name) }
             return Messages.Iterator(mailbox) { self.ask() }

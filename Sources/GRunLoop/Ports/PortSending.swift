@@ -2,13 +2,14 @@
 // Creating a port, and sending to it.
 
 extension GRunLoop.Port {
-    /// Creates a port that is in no loop yet. You can send messages already, but they wait until the port is in a loop.
+    /// Creates a port that is in no loop yet. You can already send messages, but they wait until the port is in a loop.
     ///
     /// - Parameters:
-    ///   - capacity: how many messages may wait. Zero and negative values mean one; `Int.max` means no limit.
-    ///   - handler: called with each message, on the loop's thread. It may run the loop, send, and invalidate the port.
-    ///     If it is nil, and no task awaits the messages (``messages(on:inModes:)``), each message is dropped at its
-    ///     turn.
+    ///   - capacity: the largest number of messages that can wait. Zero and negative values mean one; `Int.max` means
+    ///     no limit.
+    ///   - handler: a closure that is called with each message, on the loop's thread. The handler may run the loop,
+    ///     send messages, and invalidate the port. If `handler` is nil, and no task awaits the messages
+    ///     (``messages(on:inModes:)``), the loop drops each message instead of handling it.
     ///
     /// Threads: any. The corresponding Foundation functions are `Port.init` and `Port.setDelegate`.
     public convenience init(
@@ -17,13 +18,13 @@ extension GRunLoop.Port {
         self.init(PortChannel(capacity: capacity), confined: nil, handler: handler)
     }
 
-    /// Sends a message if there is room, and never waits. You can also call it in the handler and in an async function.
-    /// To wait for room, call ``send(_:before:)`` or ``send(_:)``.
+    /// Sends a message if there is room, and never waits. You can also call this function in the handler and in an
+    /// async function. To wait for room, call ``send(_:before:)`` or ``send(_:)``.
     ///
     /// The message's arrays are not copied.
     ///
     /// - Returns: true if the message waits to be delivered; false if the port is full or invalid. If the port is
-    ///   invalidated before the message's turn, the message is not delivered.
+    ///   invalidated while the message waits, the message is not delivered.
     ///
     /// Threads: any; not from a signal handler. The corresponding Foundation function is
     /// `Port.send(before:msgid:components:from:reserved:)` with a date that has passed.
@@ -40,8 +41,8 @@ extension GRunLoop.Port {
     }
 
     /// Sends a message. While the port is full, blocks the thread, until `limit` at most. On the thread of the port's
-    /// own loop it does not wait, because no other thread can make room. Waiting threads and tasks get room in the
-    /// order in which they began to wait.
+    /// own loop, the call does not wait, because no other thread can make room. Waiting threads and tasks get room in
+    /// the order in which they began to wait.
     ///
     /// - Parameters:
     ///   - message: the message to send.
@@ -91,7 +92,7 @@ extension GRunLoop.Port {
     /// - Returns: true if the message waits to be delivered. False if the port is invalid, or if it is full and the
     ///   task is cancelled.
     ///
-    /// Threads: any. On the thread of the port's loop it waits, too. Otherwise it works like ``send(_:before:)``.
+    /// Unlike ``send(_:before:)``, this function also waits on the thread of the port's loop. Threads: any.
     nonisolated(nonsending) public func send(_ message: consuming GRunLoop.PortMessage) async -> Bool {
         guard !Fork.refuses("Port.send") else { return false }
         message.receivePort = nil
@@ -105,16 +106,16 @@ extension GRunLoop.Port {
         }
     }
 
-    /// Calls `noteMessages()` after a send that has waited, in case no other thread has done so. The call is not
-    /// necessary if the loop has taken the message already.
+    /// Calls `noteMessages()` after a send that has waited, in case no other thread has called it for this message. The
+    /// call is not necessary if the loop has taken all messages already.
     private func noteSent(_ isSent: Bool) -> Bool {
         if isSent, inbox.count > 0 { noteMessages() }
         return isSent
     }
 
-    /// How many messages may wait, at least one. Threads: any.
+    /// The largest number of messages that can wait; at least one. Threads: any.
     public var capacity: Int { inbox.capacity }
 
-    /// How many messages wait. The number may have changed when this property returns. Threads: any.
+    /// How many messages wait. Other threads may change the number before the caller uses it. Threads: any.
     public var count: Int { Fork.isChild ? 0 : inbox.count }
 }

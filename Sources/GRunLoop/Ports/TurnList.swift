@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The items of a mode that take turns, which are ports and idle queues, and the order of their turns.
+// The order in which the ports of a mode take turns. The idle queues of a mode use the same code.
 
-/// The turn of an item in one mode. The item retains the turn until it leaves the mode. Turns are linked to each other,
-/// so the cost for one item does not depend on the number of other items.
+/// The turn of an item in one mode. The item retains the turn until the item leaves the mode. Turns are linked to each
+/// other, so the cost of adding or removing one turn does not depend on the number of items.
 final class Turn<Member: AnyObject> {
     let member: Unmanaged<Member>
-    /// The mode lives as long as its loop.
+    /// Not retained, because a mode lives as long as its loop.
     let mode: Unmanaged<ModeState>
 
     // Guarded by the loop's lock. An item leaves the list before it leaves the mode.
@@ -31,11 +31,11 @@ struct TurnPlace<Member: AnyObject>: Place {
     func end() { turn.release() }
 }
 
-/// The items of a mode that take turns. Guarded by the loop's lock. Items that have work are listed in the order of
-/// their turns. An item that gets work is listed last. At its turn, an item leaves the list. If it has more work, it is
-/// then listed last again.
+/// The ports or the idle queues of a mode, which take turns. Guarded by the loop's lock. A linked list has the items
+/// that have work, in the order of their turns. An item that gets work is appended to this list. When its turn comes,
+/// the item leaves the list. If it then has more work, it is appended again.
 struct TurnList<Member: AnyObject> {
-    /// All items, which the mode retains.
+    /// All items, with their addresses as keys. The mode retains its items here.
     private var members: [UnsafeMutableRawPointer: Member] = [:]
     private var first: Unmanaged<Turn<Member>>?
     private var last: Unmanaged<Turn<Member>>?
@@ -47,7 +47,7 @@ struct TurnList<Member: AnyObject> {
     /// The item whose turn it is; nil if no item has work. Not retained, because the mode retains it.
     var next: Unmanaged<Member>? { first?._withUnsafeGuaranteedRef { $0.member } }
 
-    /// All items that have work, in the order of their turns. For tests that choose the next item.
+    /// All items that have work, in the order of their turns. Only tests that choose the next item read this property.
     var ready: [Unmanaged<Member>] {
         sequence(first: first) { $0?._withUnsafeGuaranteedRef { $0.next } }.prefix { $0 != nil }
             .compactMap { $0?._withUnsafeGuaranteedRef { $0.member } }
@@ -59,7 +59,7 @@ struct TurnList<Member: AnyObject> {
         return nil
     }
 
-    /// Whether the mode still has the item. The item may be deallocated, because only its address is compared.
+    /// Whether the mode still has the item. The item may already be deallocated, because only its address is compared.
     func contains(_ wanted: Unmanaged<Member>) -> Bool {
         next?.toOpaque() == wanted.toOpaque() || members[wanted.toOpaque()] != nil
     }

@@ -10,7 +10,7 @@ final class SignalListener: @unchecked Sendable {
     private static let lock = Lock.take()
 
     let event: Int32
-    /// The listener in signals.c; nil after ``end()``. Guarded by the lock.
+    /// The record of this listener in signals.c; nil after ``end()``. Guarded by the lock.
     private var listener: OpaquePointer?
 
     init(_ signal: Int32, replacing: Bool) throws(GRunLoop.SystemError) {

@@ -4,27 +4,28 @@
 extension GRunLoop {
     /// A source whose closure is called after the process has received a signal.
     ///
-    /// The source listens from its creation until it is invalidated or released. It counts signals even before it is
-    /// added to a loop, or while the loop runs in another mode, so no signal is lost. Any number of sources and loops
-    /// can listen to one signal, and each source gets every signal.
+    /// The source listens from its creation until it is invalidated or released. The source counts signals even before
+    /// it is added to a loop, or while the loop runs in another mode, so no signal is lost. Any number of sources and
+    /// loops can listen to one signal, and each source gets every signal.
     ///
-    /// While any source listens to a signal, the signal has no other effect on the process. When the last source ends,
-    /// the former disposition is restored, unless other code has changed the disposition meanwhile. For example,
-    /// SIGTERM does not end the process while a source listens to it.
+    /// While any source listens to a signal, the signal has no other effect on the process. For example, SIGTERM does
+    /// not end the process. When the last source of the signal ends, the former disposition is restored, unless other
+    /// code has changed the disposition meanwhile.
     ///
-    /// A source gets a signal even if the process ignored it before, such as SIGHUP under `nohup`. If other code in the
-    /// process handles the signal, as Python handles SIGINT, creating a source throws an error. With `replacing`, the
-    /// source replaces that handler while it listens. A source of SIGQUIT needs `replacing` if `SWIFT_BACKTRACE`
-    /// enables Swift's backtracer, which handles SIGQUIT.
+    /// A source gets a signal even if the process ignored the signal before, such as SIGHUP under `nohup`. If other
+    /// code in the process handles the signal, as Python handles SIGINT, creating a source throws an error. With
+    /// `replacing`, the source replaces that handler while it listens. A source of SIGQUIT needs `replacing` if
+    /// `SWIFT_BACKTRACE` enables Swift's backtracer, which handles SIGQUIT.
     ///
     /// The library's signal handler only increments a counter, on any thread. The loop's thread calls the closure
     /// later. The library changes no signal mask, so a signal that every thread blocks stays pending. Interrupted
     /// system calls are restarted, except calls that the kernel never restarts, such as poll() and nanosleep()
-    /// (signal(7)). In a program that the process starts, the signal has its default disposition, even if it was
-    /// ignored before. A forked child that does not exec() gets no signals.
+    /// (signal(7)). If the process starts another program while a source listens, the signal has its default
+    /// disposition in that program, even if the process ignored the signal before. In a forked child, signals for which
+    /// the parent had a source have no effect until the child calls exec().
     ///
-    /// Other code may save the disposition while a source listens, and restore it after the last source has ended. In
-    /// that case, the signal gets the disposition that it had before the first source was made.
+    /// It is possible that other code saves the disposition while a source listens, and restores it after the last
+    /// source has ended. In that case, the signal gets the disposition that it had before the first source was made.
     ///
     /// Threads: any. There is no corresponding Core Foundation type. The corresponding libdispatch function is
     /// `dispatch_source_create` with `DISPATCH_SOURCE_TYPE_SIGNAL`, GLib's is `g_unix_signal_source_new`.
@@ -93,7 +94,7 @@ extension GRunLoop {
             }
         }
 
-        /// Whether the source is valid. False once ``invalidate()`` was called, and in a forked child.
+        /// Whether the source is valid. False after ``invalidate()`` was called, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isValid: Bool { standIn.isValid }
@@ -101,8 +102,8 @@ extension GRunLoop {
         /// Removes the source from every mode, permanently, and stops listening.
         ///
         /// When the last source of a signal is invalidated, the former disposition is restored. The closure is not
-        /// called any more, even for signals that have already arrived. If another thread invalidates the source, a
-        /// call whose turn has come may still begin. A second call does nothing.
+        /// called any more, even for signals that have already arrived. If another thread than the loop's invalidates
+        /// the source, a call of the closure that is about to begin may still happen. A second call does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {

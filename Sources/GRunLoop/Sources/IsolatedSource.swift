@@ -2,7 +2,8 @@
 // Sources whose closures belong to an actor: see Isolated.swift.
 
 extension GRunLoop.Source {
-    /// Creates a source whose closure belongs to the caller's actor, and is called and released there.
+    /// Creates a source whose closure `perform` belongs to the caller's actor, and is called and released on this
+    /// actor.
     ///
     /// `isolation` is that actor: pass `self` in an actor, or `#isolation` anywhere. If the actor does not live on a
     /// run loop, the process ends with a message. The closure need not be `@Sendable`.
@@ -22,8 +23,8 @@ extension GRunLoop.Source {
         self.init(order, schedule, cancel, confined: confined, confined.block)
     }
 
-    /// Creates a source whose closure belongs to the main actor, and is called and released there. Write the closure as
-    /// `{ @MainActor in ... }`.
+    /// Creates a source whose closure `perform` belongs to the main actor, and is called and released on this actor.
+    /// Write the closure as `{ @MainActor in ... }`.
     ///
     /// The source can be added only to the main loop or, on the main actor, to a loop of virtual time. If it is added
     /// to another loop, the process ends with a message.

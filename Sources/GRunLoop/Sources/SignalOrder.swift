@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers first signals in one order for all loops and threads of the process.
+// Numbers the signals that make a source signalled, in one order for all loops and threads of the process.
 
 import Synchronization
 
 enum SignalOrder {
     private static let last = Atomic<UInt64>(0)
 
-    /// Returns the number of a new first signal. It is never 0, because 0 means that a source is not signalled.
+    /// Returns the number of a new signal. The number is never 0, because 0 means that a source is not signalled.
     static func next() -> UInt64 {
         last.wrappingAdd(1, ordering: .relaxed).newValue
     }

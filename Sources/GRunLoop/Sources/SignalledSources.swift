@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The version-0 sources of a mode that may be signalled, and the membership of a source in a mode.
+// The list of the signalled version-0 sources of a mode, and the membership of a source in a mode.
 
 /// The membership of a source in one mode of a loop. The source and the mode retain the membership until the source
 /// leaves the mode.
@@ -9,7 +9,7 @@ final class SourceMembership {
     let mode: ModeState
 
     // Guarded by the loop's lock.
-    /// False once the source has left the mode. If a signal is noted after that, it has no effect on the mode.
+    /// False once the source has left the mode. A signal that is noted after that has no effect on the mode.
     var isIn = true
     /// The place of the membership in the mode's ``SignalledSources``.
     fileprivate var place = SignalledSources.Place.nowhere
@@ -22,20 +22,21 @@ final class SourceMembership {
 
     var isListed: Bool { place != .nowhere }
 
-    /// Notifies the loop that the source was signalled. Any thread, without a lock.
+    /// Notifies the loop that the source was signalled. Threads: any. Call this function without a lock.
     func noteSignal() {
         // The membership retains the loop, so this call need not retain it.
         Unmanaged.passUnretained(loop)._withUnsafeGuaranteedRef { $0.noteSignal(of: self) }
     }
 }
 
-/// The signalled sources of a mode. Guarded by the loop's lock. Each membership stores its place, so that no search is
-/// needed. Memberships are not retained, because a source that leaves the mode removes its membership first.
+/// The signalled sources of a mode. Guarded by the loop's lock. Each membership stores its place in this list, so that
+/// no search is needed. The list does not retain memberships, because a source that leaves the mode first removes its
+/// membership from the list.
 ///
 /// A pass performs one batch in order: all sources that are signalled when the batch begins. If a batch is not
-/// finished, its rest stays sorted, because sorting ten thousand sources again may take longer than a time slice. If a
-/// slice has cut the batch, its rest comes before sources that are signalled later. Otherwise a source of a low order
-/// could keep the others waiting forever.
+/// finished, its rest stays sorted, because sorting ten thousand sources again may take longer than a time slice. If
+/// the batch was cut because the slice was used up, the rest of the batch comes before sources that are signalled
+/// later. Otherwise a source of a low order could keep the others waiting forever.
 struct SignalledSources {
     fileprivate enum Place: Equatable {
         case nowhere
@@ -46,7 +47,7 @@ struct SignalledSources {
     private struct Entry {
         let order: Int
         let signal: UInt64
-        /// Nil once the membership was taken or removed.
+        /// Nil once the membership was taken to perform its source, or was removed.
         var membership: Unmanaged<SourceMembership>?
 
         init(_ membership: Unmanaged<SourceMembership>, signal: UInt64) {
@@ -60,12 +61,13 @@ struct SignalledSources {
         }
     }
 
-    /// The sources that were signalled since the last batch began, in no order.
+    /// The sources that were signalled since the last batch began, in no particular order.
     private var fresh: [Unmanaged<SourceMembership>] = []
-    /// The sources that were signalled earlier. Those from `next` on are still to be performed, in this order.
+    /// The sources that were signalled before the last batch began. The sources from index `next` on are still to be
+    /// performed, in the order of this array.
     private var sorted: [Entry] = []
     private var next = 0
-    /// New entries are not merged in before this index, because the rest of a cut batch is there.
+    /// New entries are merged in only from this index on, because the rest of a cut batch is before it.
     private var settled = 0
     private var count = 0
     private var batch = Batch()
@@ -97,7 +99,7 @@ struct SignalledSources {
         checkInvariants()
     }
 
-    /// Takes the signalled source if there is only one, which is the usual case and needs no sorting. Returns nil if
+    /// Takes the signalled source if there is only one. This is the usual case, and needs no sorting. Returns nil if
     /// there are several, or if the source is sorted already.
     @inline(__always) mutating func takeOnly() -> Unmanaged<SourceMembership>? {
         guard count == 1, let only = fresh.first else { return nil }
@@ -109,14 +111,15 @@ struct SignalledSources {
 
     struct Batch {
         fileprivate var isUnderWay = false
-        /// The rest of the batch, from `next` on. Nil until a nested run or another loop performs sources meanwhile.
-        /// The list keeps the turn of a source that is performed there and then signalled again.
+        /// The rest of the batch, from index `next` on; nil until a nested run or another loop performs sources during
+        /// the batch. If that run performs a source of the batch, and this source is then signalled again, the source
+        /// keeps its turn in this list.
         fileprivate var list: [SourceMembership]?
         fileprivate var next = 0
     }
 
-    /// Begins a batch of all signalled sources. Returns the batch that was current before. If this run is nested, that
-    /// is the outer run's batch.
+    /// Begins a batch of all signalled sources. Returns the former batch, which belongs to the outer run if this run is
+    /// nested.
     mutating func beginBatch() -> Batch {
         listBatch()
         let outer = batch
@@ -145,7 +148,8 @@ struct SignalledSources {
         return nil
     }
 
-    /// Cuts the batch, because the time slice is used up. The rest comes before sources that are signalled from now on.
+    /// Cuts the batch, because the time slice is used up. The rest of the batch comes before sources that are signalled
+    /// from now on.
     mutating func cutBatch() {
         settled = sorted.count
     }
@@ -156,8 +160,8 @@ struct SignalledSources {
         return batch.list ?? []
     }
 
-    /// Removes a source that is performed in another mode. If it is signalled again, it keeps its turn in the current
-    /// batch.
+    /// Removes a source that is performed in another mode. If the source is signalled again, it keeps its turn in the
+    /// current batch.
     mutating func removePerformed(_ membership: SourceMembership) {
         listBatch()
         remove(membership)
@@ -196,7 +200,7 @@ struct SignalledSources {
         }
     }
 
-    /// Merges sorted entries into `sorted`. Most of them go to the end, because they were signalled later.
+    /// Merges sorted entries into `sorted`. Most of the new entries go to the end, because their signals are newer.
     private mutating func merge(_ entries: [Entry]) {
         var earlier = sorted.count - 1
         let first = max(next, settled)
@@ -218,7 +222,8 @@ struct SignalledSources {
         entry.membership?._withUnsafeGuaranteedRef { $0.place = .sorted(index) }
     }
 
-    /// In debug builds, checks the places of the memberships, and the order behind the rest of a cut batch.
+    /// In debug builds, checks the places of the memberships, and the order of the entries after the rest of a cut
+    /// batch.
     @inline(__always) private func checkInvariants() {
         #if DEBUG
             invariant(0...sorted.count ~= next && 0...sorted.count ~= settled, "a list's positions are in it")

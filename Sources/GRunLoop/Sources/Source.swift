@@ -2,28 +2,29 @@
 // Version-0 sources: events that a program signals itself.
 
 extension GRunLoop {
-    /// A version-0 source: the program signals it, once or several times, and then the loop calls its closure once.
+    /// A version-0 source: after the program has signalled the source, the loop calls the source's closure. Several
+    /// signals before a call cause only one call.
     ///
     /// Signalling does not wake a sleeping loop: call ``GRunLoop/wakeUp()`` after ``signal()``.
     ///
-    /// A source can be in several modes and in several loops. A signal is performed only once, by the first of these
-    /// modes that runs. The source keeps its loops alive as long as it is in them.
+    /// A source can be in several modes and in several loops. After a signal, the source is performed only once, by the
+    /// first run in one of these modes. The source keeps a loop alive as long as the source is in the loop.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 0.
     public final class Source: @unchecked Sendable {
         /// The order of the source. Signalled sources are performed in ascending order. Sources of equal order are
-        /// performed in the order of their first signals.
+        /// performed in the order in which they became signalled.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceGetOrder`.
         public let order: Int
 
         let perform: @Sendable () -> Void
-        /// Holds the closure and its actor, if the closure belongs to an actor; otherwise nil.
+        /// Holds the closure `perform` and its actor, if this closure belongs to an actor; otherwise nil.
         let confined: Confined?
         let schedule: (@Sendable (GRunLoop, Mode) -> Void)?
         let cancel: (@Sendable (GRunLoop, Mode) -> Void)?
 
-        /// A thread that needs a loop's lock as well acquires the loop's lock first.
+        /// A thread that needs both this lock and a loop's lock acquires the loop's lock first.
         private let lock = Lock.take()
         private var valid = true
         /// The number of the first signal since the source was last performed; 0 while it is not signalled.
@@ -37,11 +38,11 @@ extension GRunLoop {
         /// - Parameters:
         ///   - order: sources of a lower order are performed first.
         ///   - schedule: a closure that is called on the adding thread after the source has joined a mode, once for
-        ///     each mode. The mode that it gets is never ``Mode/common``.
+        ///     each mode. The mode that is passed to the closure is never ``Mode/common``.
         ///   - cancel: a closure that is called on the removing thread after the source has left a mode, once for each
-        ///     mode. It is also called when the source is invalidated, and when the loop's thread ends.
+        ///     mode. This closure is also called when the source is invalidated, and when the loop's thread ends.
         ///   - perform: a closure that is called on the loop's thread, after the signal was cleared. If the closure
-        ///     signals its source, the next pass calls it again.
+        ///     signals its source, the next pass calls the closure again.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
         public convenience init(
@@ -79,7 +80,8 @@ extension GRunLoop {
             _ = signalAnsweringMembership()
         }
 
-        /// Signals the source. Returns a loop that the source is in; nil if there is none, or the source is invalid.
+        /// Signals the source. Returns one of the loops that the source is in; nil if the source is in no loop or is
+        /// invalid.
         func signalAnsweringLoop() -> GRunLoop? {
             signalAnsweringMembership()?.loop
         }
@@ -91,10 +93,10 @@ extension GRunLoop {
                 return nil
             }
             if signalNumber == 0 { signalNumber = SignalOrder.next() }
-            // The modes are notified even if the source was signalled already. The thread that signalled it may not
-            // have notified them yet, but a wake-up after this call must find the signal.
+            // The modes are notified even if the source was signalled already. The thread that signalled the source
+            // first may not have notified the modes yet, but a wake-up after this call must find the signal.
             if let only = memberships.only {
-                // The usual case needs no array.
+                // In the usual case, the source is in one mode, and no array is needed.
                 lock.unlock()
                 only.noteSignal()
                 return only
@@ -117,13 +119,14 @@ extension GRunLoop {
 
         /// Removes the source from every mode of every loop, permanently. A second call does nothing.
         ///
-        /// The source's `cancel` is called once for each mode, on the calling thread. The source keeps its closures
-        /// until it is released. Only a closure that belongs to an actor is released by this call, on its actor.
+        /// The source's closure `cancel` is called once for each mode, on the calling thread. The source keeps its
+        /// closures until the source itself is released. But if `perform` belongs to an actor, this call releases
+        /// `perform`, on the actor.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
             guard !Fork.isChild else { return }
-            // The lists are complete, because an invalid source joins no mode.
+            // The two returned lists are complete, because an invalid source joins no further mode.
             let (memberships, commonIn) = lock.withLock { () -> ([SourceMembership], [GRunLoop]) in
                 guard valid else { return ([], []) }
                 valid = false
@@ -142,11 +145,12 @@ extension GRunLoop {
 
         var signalOrder: UInt64 { lock.withLock { signalNumber } }
 
-        /// Clears the signal. Unlike `takeSignal()`, returns no object that the caller must release after the lock.
+        /// Clears the signal. Unlike `takeSignal()`, returns no memberships, which the caller would have to release
+        /// after the lock.
         func clearSignal() { lock.withLock { signalNumber = 0 } }
 
-        /// Clears the signal. Returns nil if there was none. Otherwise returns the memberships if the source is in
-        /// several modes, and an empty list if it is in one.
+        /// Clears the signal. Returns nil if the source was not signalled. Otherwise returns the memberships if the
+        /// source is in several modes, and an empty list if not.
         func takeSignal() -> [SourceMembership]? {
             lock.withLock {
                 guard signalNumber != 0 else { return nil }
@@ -174,14 +178,14 @@ extension GRunLoop {
             }
         }
 
-        /// Records that the source is not a common item of the loop any more. The caller releases the result after the
-        /// loop's lock.
+        /// Records that the source is not a common item of the loop any more. The caller releases the result after it
+        /// has released the loop's lock.
         func ceaseCommon(in loop: GRunLoop) -> GRunLoop? {
             lock.withLock { commonIn.firstIndex { $0 === loop }.map { commonIn.remove(at: $0) } }
         }
 
-        /// Records that the source has left a mode. The caller releases the membership after the loop's lock, because
-        /// it may hold the last references to the loop and to the source.
+        /// Records that the source has left a mode. The caller releases the membership after it has released the loop's
+        /// lock, because the membership may hold the last references to the loop and to the source.
         func leave(_ membership: SourceMembership) {
             lock.withLock { memberships.remove(membership) }
         }

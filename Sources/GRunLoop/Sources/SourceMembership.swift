@@ -36,7 +36,7 @@ extension GRunLoop {
         for mode in left { source.cancel?(self, mode.name) }
     }
 
-    /// Adds a source to the signalled sources of a mode. Any thread, without a lock.
+    /// Adds a source to the signalled sources of a mode. Threads: any. Call this function without a lock.
     func noteSignal(of membership: SourceMembership) {
         lock.withLock {
             guard membership.isIn else { return }
@@ -45,7 +45,7 @@ extension GRunLoop {
         }
     }
 
-    /// Removes an invalid source from `modes` and from the common items. Call it without a lock.
+    /// Removes an invalid source from `modes` and from the common items. Call this function without a lock.
     func remove(_ source: Source, from modes: [ModeState]) {
         let (left, _) = lock.withLock { () -> ([ModeState], [Any]) in
             var released: [Any] = []
@@ -83,8 +83,8 @@ extension GRunLoop {
         return true
     }
 
-    /// Removes the source from the mode. Returns its membership, which the caller releases after the lock; nil if the
-    /// source is not in the mode.
+    /// Removes the source from the mode. Returns the source's membership, which the caller releases after it has
+    /// released the lock; nil if the source is not in the mode.
     func leaveLocked(_ source: Source, _ mode: ModeState) -> SourceMembership? {
         guard let membership = mode.sources.removeValue(forKey: ObjectIdentifier(source)) else { return nil }
         membership.isIn = false

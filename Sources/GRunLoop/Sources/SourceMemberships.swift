@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The modes that a version-0 source is in: usually one mode, rarely several modes of one or more loops.
 
-/// The memberships of one source. Guarded by the source's lock. The enum takes one word, so that malloc uses 128 bytes
+/// The memberships of one source. Guarded by the source's lock. The enum takes 8 bytes, so that malloc uses 128 bytes
 /// for a source.
 enum SourceMemberships {
     case none
-    /// Declared before `one`, because Swift tags the pointer of the later case, and a leak sanitizer does not find a
-    /// tagged pointer. The membership of `one` is also in the mode, by a plain pointer.
+    /// This case is declared before `one`, because Swift tags the pointer of the later case, and a leak sanitizer does
+    /// not find a tagged pointer. The mode has an untagged pointer to the membership of `one`, which the sanitizer
+    /// finds.
     case several(SeveralMemberships)
     case one(SourceMembership)
 
@@ -19,7 +20,7 @@ enum SourceMemberships {
         if case .none = self { true } else { false }
     }
 
-    /// All memberships, in an array that is never changed.
+    /// All memberships, in an array that is never changed afterwards.
     var all: [SourceMembership] {
         switch self {
         case .none: []
@@ -47,9 +48,9 @@ enum SourceMemberships {
 
 final class SeveralMemberships {
     @exclusivity(unchecked) private var places = Places<SourceMembership>()
-    /// The array that ``all`` returns; nil after a change. It is replaced and never changed in place, because a
-    /// signalling thread reads it without the lock. Nothing would order that thread's release of the array before a
-    /// change in place.
+    /// The array that ``all`` returns; nil after a change. The array is replaced and never changed in place, because a
+    /// signalling thread reads the array without the lock. A change in place would be a data race with that thread,
+    /// even after that thread has released the array.
     private var list: [SourceMembership]?
 
     init(_ first: SourceMembership, _ second: SourceMembership) {
@@ -82,20 +83,20 @@ extension SourceMembership: Place {
     var modeOfPlace: Unmanaged<ModeState> { .passUnretained(mode) }
 }
 
-/// The modes that an invalid source must leave, for each of its loops.
+/// The modes that an invalid source must leave, grouped by loop.
 struct SourceDepartures {
     private(set) var loops: [(loop: GRunLoop, modes: [ModeState])] = []
     private var indexes: [ObjectIdentifier: Int] = [:]
 
-    /// - Parameter commonIn: the loops that have the source among their common items. The source may be in none of
-    ///   their modes.
+    /// - Parameter commonIn: the loops that have the source among their common items. These loops are included even if
+    ///   the source is in none of their modes.
     init(_ memberships: [SourceMembership], commonIn: [GRunLoop]) {
         for membership in memberships { loops[index(of: membership.loop)].modes.append(membership.mode) }
         for loop in commonIn { _ = index(of: loop) }
     }
 
     private mutating func index(of loop: GRunLoop) -> Int {
-        // The usual case: one loop, which needs no table.
+        // In the usual case, the source is in one loop, and no table is needed.
         if loops.first?.loop === loop { return 0 }
         if let known = indexes[ObjectIdentifier(loop)] { return known }
         if !loops.isEmpty { indexes[ObjectIdentifier(loop)] = loops.count }

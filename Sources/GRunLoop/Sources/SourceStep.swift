@@ -29,7 +29,7 @@ extension GRunLoop {
     }
 
     /// Ends the turn of the version-0 sources. If no turn is pending any more and no source was handled, runs the
-    /// blocks that waited for this turn. Otherwise the loop could sleep with these blocks left.
+    /// blocks that waited for this turn. Without this, the loop could sleep while these blocks wait.
     @inline(never) private func endSourcesTurnLocked(_ frame: Frame, _ mode: ModeState, _ handled: Bool = false) {
         endTurnLocked(frame, of: .source)
         if !handled, !frame.run.scheduler.hasPendingTurns { runBlocksLocked(frame, mode) }
@@ -67,8 +67,8 @@ extension GRunLoop {
         return true
     }
 
-    /// Removes a source that is about to be performed from the lists of all its modes, in every loop. If its callout
-    /// signals it, that is a new signal in these modes, too.
+    /// Removes a source that is about to be performed from the lists of all its modes, in every loop. If the source's
+    /// closure signals the source, this counts as a new signal in all these modes.
     private func notePerformed(_ memberships: [SourceMembership], _ frame: Frame) {
         frame.kept.keep(all: memberships)
         for membership in memberships {

@@ -20,13 +20,13 @@ extension Nanoseconds {
     }
 
     /// Rounds a duration to the nearest nanosecond, halves upwards. A positive duration becomes at least 1. A duration
-    /// that does not fit becomes the greatest or the least value.
+    /// that does not fit becomes the largest or the smallest Int64.
     package init(saturating duration: Duration) {
         let attoseconds = duration.attoseconds
         // For the greatest durations the sum overflows to a negative number, and the division below is used.
         let rounded = attoseconds &+ 500_000_000
         let high = UInt64(truncatingIfNeeded: rounded >> 64)
-        // The usual case uses three multiplications instead of a 128-bit division: 2^64 = 18,446,744,073 * 10^9 +
+        // The usual case uses multiplications instead of a 128-bit division: 2^64 = 18,446,744,073 * 10^9 +
         // 709,551,616.
         guard high < 1 << 28 else {
             self.init(dividing: attoseconds)
@@ -44,7 +44,7 @@ extension Nanoseconds {
         self.init(clamping: quotient + (remainder >= 500_000_000 ? 1 : remainder < -500_000_000 ? -1 : 0))
     }
 
-    /// Converts a delay. A negative delay becomes 0, and a delay of more than 16 years becomes 16 years.
+    /// Converts a delay to nanoseconds. A negative delay becomes 0, and a delay of more than 16 years becomes 16 years.
     init(ahead delay: Duration) {
         self = Swift.min(Swift.max(0, Nanoseconds(saturating: delay)), .longest)
     }
@@ -77,9 +77,9 @@ extension Nanoseconds {
 extension GRunLoop {
     /// A point in time on the loop's clock, which is `CLOCK_MONOTONIC`, the clock of `g_get_monotonic_time`.
     ///
-    /// `GRunLoop.now + .seconds(2)` is two seconds from now. The first and last instants are ``distantPast`` and
-    /// ``distantFuture``. A loop rounds an instant to the nearest nanosecond, and a positive span to at least one
-    /// nanosecond. Changing the calendar clock does not affect instants.
+    /// `GRunLoop.now + .seconds(2)` is two seconds from now. The first and last instants that a loop distinguishes are
+    /// ``distantPast`` and ``distantFuture``. A loop rounds an instant to the nearest nanosecond, and a positive span
+    /// to at least one nanosecond. Changing the calendar clock does not affect instants.
     ///
     /// The corresponding Core Foundation type is `CFAbsoluteTime`, Foundation's is `Date`.
     public typealias Instant = SuspendingClock.Instant

@@ -7,7 +7,8 @@ import Glibc
 extension GRunLoop {
     /// The error of an operation that can never happen, because the loop's thread has ended.
     public struct LoopEndedError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// Creates the error. Use it in a handler of ``GRunLoop/addEndHandler(_:)`` to end an operation of your own.
+        /// Creates the error. Use the error in a handler of ``GRunLoop/addEndHandler(_:)`` to end an operation of your
+        /// own.
         public init() {}
 
         /// The meaning of the error, as one sentence.
@@ -18,8 +19,8 @@ extension GRunLoop {
     }
 }
 
-/// Logs messages to GLib's log, domain "GRunLoop". A GTK program shows them with GTK's messages, and can make them
-/// fatal with `G_DEBUG=fatal-criticals`.
+/// Logs messages to GLib's log, domain "GRunLoop". A GTK program shows these messages among GTK's messages.
+/// `G_DEBUG=fatal-criticals` makes wrong calls end the process.
 package enum Log {
     /// Logs a wrong call that had no effect. The message names the function that the program called, in Swift or in C.
     package static func misuse(_ call: String, _ problem: String) {
@@ -32,8 +33,8 @@ package enum Log {
         cgrun_log_critical(message)
     }
 
-    /// Prints the message to standard error and ends the process. A release build would drop the text of a
-    /// `precondition`. Calls no log handler, so the caller may hold a lock.
+    /// Prints the message to standard error and ends the process. A `precondition` would not print its text in a
+    /// release build. This function calls no log handler, so the caller may hold a lock.
     package static func fatal(_ message: String) -> Never { cgrun_end_process("GRunLoop: \(message)") }
 
     /// Ends the process because of a wrong call that cannot be ignored. `call` names the function.

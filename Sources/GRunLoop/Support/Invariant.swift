@@ -3,8 +3,8 @@
 
 /// Ends the process if an invariant of a container does not hold. A release build does not contain the check.
 ///
-/// Containers call it from `checkInvariants()` after each change. To keep debug builds fast, they check every element
-/// only while they have at most ``Invariant/few``.
+/// Containers call this function from `checkInvariants()` after each change. To keep debug builds fast, a container
+/// checks every element only while it has at most ``Invariant/few`` elements.
 @inline(__always) func invariant(_ condition: @autoclosure () -> Bool, _ promise: StaticString) {
     #if DEBUG
         if !condition() {

@@ -3,11 +3,11 @@
 
 import Glibc
 
-/// The reason why a system call failed, if the library made the call correctly.
+/// The reason for the failure of a system call that the library made correctly.
 package enum KernelRefusal {
     /// The process or the system has no descriptor, watch or memory left.
     case shortage
-    /// A sandbox, such as a seccomp filter, forbids the call, or the kernel does not have it.
+    /// A sandbox, such as a seccomp filter, forbids the call, or the kernel does not implement it.
     case forbidden
     case other
 
@@ -25,7 +25,7 @@ package enum KernelRefusal {
     }
 }
 
-/// The reason why a descriptor is not watched correctly. It is logged after the lock is released.
+/// The reason why a descriptor is not watched correctly. The reason is logged after the loop's lock is released.
 enum WatchLoss {
     /// The descriptor was closed while it was watched. Its number may belong to another file now.
     case closed

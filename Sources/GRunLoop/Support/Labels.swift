@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The labels of items, in one table of the process. An item without a label needs no memory and no time for it.
+// The labels of items, in one table of the process. An item without a label costs neither memory nor time.
 
 import Synchronization
 
@@ -15,15 +15,17 @@ package enum Labels {
         }
     }
 
-    /// May be taken while the lock of a loop or of an item is held. A thread that holds it takes no other lock.
+    /// A thread may take this lock while it holds the lock of a loop or of an item. While a thread holds this lock, it
+    /// takes no other lock.
     static let lock = Lock.take()
     /// Guarded by the lock.
     nonisolated(unsafe) private static var table: [ObjectIdentifier: Label] = [:]
-    /// How many items get a label before the next purge: as many as the last purge left. The table's size cannot be
-    /// used instead. If new items have the addresses of released items, the table does not grow. The labels of other
-    /// released items would then stay forever. Guarded by the lock.
+    /// How many more items can get a label before the next purge, which drops the labels of released items. The table's
+    /// size cannot be used instead. If new items have the addresses of released items, the table does not grow, and the
+    /// labels of other released items would stay forever. Guarded by the lock.
     nonisolated(unsafe) private static var untilPurge = leastUntilPurge
-    /// The number of labels, including those of released items. While it is 0, no thread takes the lock.
+    /// The number of labels, including those of released items. While it is 0, a search for a label does not take the
+    /// lock.
     private static let atomicCount = Atomic(0)
 
     /// Changes each time a label is set or removed.
@@ -38,10 +40,10 @@ package enum Labels {
     /// The number of labels, for tests.
     static var count: Int { atomicCount.load(ordering: .relaxed) }
 
-    /// The label of an item; nil if it has none, and in a forked child.
+    /// The label of an item; nil if the item has no label, and in a forked child.
     ///
-    /// Any thread, even while it holds the lock of a loop or of an item. The label found here belongs to `item`, which
-    /// the caller holds, or to a released item with the same address. So this function never releases the last
+    /// Any thread, even a thread that holds the lock of a loop or of an item. The label in the table belongs to `item`,
+    /// which the caller holds, or to a released item with the same address. So this function never releases the last
     /// reference to an object of the program.
     package static func of(_ item: AnyObject) -> String? {
         guard isInUse, !Fork.isChild else { return nil }
@@ -59,7 +61,8 @@ package enum Labels {
 
     /// Finds the label of an item without allocating or freeing memory. The caller holds the loop's lock, and must not
     /// wait for a thread that may be inside the allocator. The thread that holds the lock of the labels may be such a
-    /// thread, so this function gives up after 1 ms. The caller releases the label without the loop's lock.
+    /// thread, so this function gives up after 1 ms. The caller must release the label after it has released the loop's
+    /// lock.
     static func withoutAllocation(of item: AnyObject) -> Finding {
         guard isInUse, !Fork.isChild else { return .none }
         guard lock.lock(within: 1_000_000) else { return .unknown }
@@ -68,14 +71,14 @@ package enum Labels {
         return .label(label)
     }
 
-    /// Sets the label of an item; nil removes it. Any thread, without a lock, because this function may release the
-    /// last reference to another item.
+    /// Sets the label of an item; nil removes the label. Any thread. The caller must hold no lock, because this
+    /// function may release the last reference to another item.
     static func set(_ text: String?, of item: AnyObject) {
         guard let text else { return remove(item) }
         let label = Label(text, of: item)
-        // Everything is released after the lock. The former label's text may be large. The purge retains the items that
-        // it checks, and may end up with the last reference to one. The caller's reference to `item` must also last
-        // until then.
+        // The former label and the result of the purge are released after unlocking. The text of a label may be large.
+        // The purge retains the items that it checks, and may hold the last reference to one of them. `item` must live
+        // until then, too.
         withExtendedLifetime(item) {
             _ = lock.withLock { () -> (former: Label?, purged: Purged?) in
                 let former = table.updateValue(label, forKey: ObjectIdentifier(item))
@@ -91,7 +94,7 @@ package enum Labels {
         guard isInUse else { return }
         _ = lock.withLock { () -> Label? in
             let former = table.removeValue(forKey: ObjectIdentifier(item))
-            // An emptied table keeps its memory, so a new one replaces it.
+            // An emptied table keeps its memory, so a new table replaces it.
             if table.isEmpty { (table, untilPurge) = ([:], leastUntilPurge) }
             atomicCount.store(table.count, ordering: .relaxed)
             return former
@@ -100,12 +103,12 @@ package enum Labels {
 
     private typealias Purged = (former: [ObjectIdentifier: Label], live: [AnyObject])
 
-    /// Drops the labels of released items. It checks at most two labels for each label that was set since the last
-    /// purge.
+    /// Drops the labels of released items. A purge checks at most two labels for each label that was set since the
+    /// previous purge.
     private static func purgeLocked() -> Purged {
         let former = table
         var live: [AnyObject] = []
-        // A new table, because the old one would keep its memory.
+        // Makes a new table, because the old table would keep its memory.
         table = former.filter { _, label in
             guard let item = label.item else { return false }
             live.append(item)
@@ -132,7 +135,7 @@ extension Labels {
     }
 
     /// Copies the label of an object to the item that represents it in the modes. Repeats until both labels agree,
-    /// because another thread may change the label meanwhile.
+    /// because another thread may change the object's label meanwhile.
     package static func pass(from object: AnyObject, to item: AnyObject) {
         guard isInUse else { return }
         while true {
@@ -143,7 +146,7 @@ extension Labels {
         noteChange()
     }
 
-    /// Makes recordings read the labels again. Call it after the change.
+    /// Makes recordings read the labels again. Call this function after each change of a label.
     private static func noteChange() { atomicVersion.add(1, ordering: .relaxed) }
 
     /// Returns the label for the description of an item: `label = "autosave", `; empty if there is none.

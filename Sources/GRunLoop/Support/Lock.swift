@@ -9,7 +9,7 @@ package typealias Lock = CGRun.Lock
 
 /// A lock that is not recursive. Its memory is reused for other locks but never freed, because a thread may read the
 /// address of an item's lock just before the item changes locks. The thread then takes the old lock, and finds that
-/// this lock does not guard the item any more. `lock()` and `unlock()` are C.
+/// this lock does not guard the item any more. The functions `lock()` and `unlock()` are written in C.
 extension Lock: @unchecked @retroactive Sendable {
     private static let poolLock = make()
     /// Guarded by `poolLock`.
@@ -21,7 +21,7 @@ extension Lock: @unchecked @retroactive Sendable {
     }
 
     package static func giveBack(_ lock: Lock) {
-        // Another thread may have held the pool's lock, or this one, at the fork.
+        // In a forked child, `poolLock` and `lock` may be locked forever, by threads that the child does not have.
         guard !Fork.isChild else { return }
         lock.owner = nil
         poolLock.withLock { pool.append(lock) }
@@ -33,7 +33,7 @@ extension Lock: @unchecked @retroactive Sendable {
         return Lock(rawValue: memory)
     }
 
-    /// The lock at an address; nil for the two words of a guardian that is bound to no lock.
+    /// The lock at an address; nil for the values of a guardian's word that are no addresses.
     fileprivate init?(at address: UInt) {
         guard address > Guardian.taken, let memory = UnsafeMutablePointer<cgrun_lock>(bitPattern: address) else {
             return nil
@@ -48,8 +48,8 @@ extension Lock: @unchecked @retroactive Sendable {
         nonmutating set { rawValue.pointee.owner = newValue }
     }
 
-    /// Calls `body` with the lock held. The caller releases the result after the lock, because its deinit may be user
-    /// code.
+    /// Calls `body` with the lock held. Objects that must be released are returned by `body`, so that the caller
+    /// releases them after unlocking. A deinit may be user code.
     @inline(__always) func withLock<Result: ~Copyable, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -60,18 +60,18 @@ extension Lock: @unchecked @retroactive Sendable {
 }
 
 /// Guards an item that is in one loop at a time (`ModeItem`). The lock of that loop guards the item. If the item is in
-/// no loop, a bit of its own guards it.
+/// no loop, a bit of the guardian guards it.
 ///
-/// An item shares its loop's lock, so no locking order is needed, and an item needs only 8 bytes. The bit is held for a
-/// few loads and stores, and no other lock is taken meanwhile.
+/// Because an item shares its loop's lock, there is no locking order between a loop and its items, and a guardian needs
+/// only 8 bytes. A thread holds the bit for a few loads and stores, and takes no other lock meanwhile.
 struct Guardian: ~Copyable {
-    /// The address of the loop's lock, or one of the two words below.
+    /// The address of the loop's lock, or `free` or `taken`.
     private let word = Atomic<UInt>(free)
 
     private static let free: UInt = 0
     fileprivate static let taken: UInt = 1
 
-    /// The lock that is held: the loop's lock; nil for the item's own bit.
+    /// The lock that a thread holds: the loop's lock; nil if the thread holds the guardian's own bit.
     typealias Held = Lock?
 
     borrowing func withLock<Result: ~Copyable>(_ body: () -> Result) -> Result {
@@ -100,16 +100,16 @@ struct Guardian: ~Copyable {
         if let held { held.unlock() } else { word.store(Self.free, ordering: .releasing) }
     }
 
-    /// The lock of the item's loop; nil if the item is in no loop. Call it with the guardian held.
+    /// The lock of the item's loop; nil if the item is in no loop. Read this property with the guardian held.
     var bound: Held { Lock(at: word.load(ordering: .relaxed)) }
 
-    /// Returns whether `lock` guards the item. Call it with `lock` held.
+    /// Returns whether `lock` guards the item. Call this function with `lock` held.
     borrowing func isBound(to lock: Lock) -> Bool {
         word.load(ordering: .acquiring) == lock.address
     }
 
     /// Makes `lock` the item's lock, unless the item has another loop's lock. Returns whether `lock` guards the item
-    /// now. Call it with `lock` held.
+    /// now. Call this function with `lock` held.
     borrowing func bind(to lock: Lock) -> Bool {
         var looks: Int32 = 0
         while true {
@@ -124,14 +124,14 @@ struct Guardian: ~Copyable {
         }
     }
 
-    /// Unbinds the item, which has left the last mode of its loop. Call it with the loop's lock held. A thread that
-    /// waits for this lock checks the guardian again once it has the lock.
+    /// Unbinds the item after it has left the last mode of its loop. Call this function with the loop's lock held. A
+    /// thread that waits for this lock checks the guardian again after it has taken the lock.
     borrowing func unbind() {
         word.store(Self.free, ordering: .releasing)
     }
 
-    /// Replaces the word if it is `free`. The exchange also acquires and releases, so that another thread that reads
-    /// the lock's address here sees an initialised lock.
+    /// Replaces the word if it is `free`. The exchange has acquire and release ordering, so that another thread that
+    /// reads the lock's address from the word sees an initialised lock.
     private borrowing func take(for value: UInt) -> Bool {
         word.compareExchange(
             expected: Self.free, desired: value, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes sure that only one copy of the library serves a process.
 //
-// A program and its plug-ins may each be linked with a separate copy of the library. Two copies would both drain the
-// main dispatch queue, and a thread would have two loops. All copies share GObject's table of types. The first copy
-// that registers `GRunLoop` there serves the process.
+// A program and its plug-ins may each be linked with a separate copy of the library. If two copies ran, both would
+// drain the main dispatch queue, and a thread would have two loops. All copies share GObject's table of types. The
+// first copy that registers `GRunLoop` there serves the process.
 
 import CGRun
 import CGRunGLib
@@ -18,7 +18,7 @@ enum OneCopy {
         // GObject logs a message when a name is registered twice, so the name is looked up first.
         guard g_type_from_name(name) == 0 else { return 0 }
         let type = Boxed.register(name)
-        // Other copies read the file's name for their message, so it is never freed.
+        // Other copies read the file's name for their message, so the name is never freed.
         if type != 0 { g_type_set_qdata(type, quark, g_strdup(file)) }
         return type
     }()

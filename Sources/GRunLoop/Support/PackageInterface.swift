@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of the core that only the other products of this package need. Functions that the core also uses are
-// declared in their own files, with `package`. The oracle cannot use `package` declarations, because it is in the
-// package Tools. It uses the `@_spi(Oracle)` declarations.
+// declared in their own files, with `package`. The oracle, which compares the loop with Core Foundation, is in another
+// package (Tools). So it uses the declarations with `@_spi(Oracle)` instead.
 //
-// A product makes a run also wait for a descriptor (`DescriptorSource`), a context (`Context`) or a date (`Timer`).
-// `addEndHandler` reports the end of a thread.
+// To make a run also wait for a descriptor, a context or a date, a product adds a `DescriptorSource`, a `Context` or a
+// `Timer`. To notice the end of a thread, it calls `addEndHandler`.
 
 import CGRun
 package import CGRunGLib
@@ -12,8 +12,8 @@ package import CGRunGLib
 // MARK: Checks of a call
 
 extension GRunLoop {
-    /// Returns whether `call`, which is allowed only on the loop's own thread, may continue. On another thread, ends
-    /// the process.
+    /// Returns whether `call` may continue; false in a forked child. The call is allowed only on the loop's own thread.
+    /// On another thread, ends the process.
     package func isCalledOnOwnThread(by call: StaticString) -> Bool {
         !Fork.refuses(call) && requireOwnThread(call)
     }
@@ -22,14 +22,15 @@ extension GRunLoop {
 // MARK: The process and the thread
 
 extension GRunLoop {
-    /// The number of sources of any kind that the loop has handled. The loop's own thread.
+    /// The number of sources of any kind that the loop has handled. Threads: the loop's own.
     package var handledCount: UInt64 { handledSources }
 
-    /// How often a step was cut, because a time slice was used up and other kinds of items got their turn. The loop's
-    /// own thread.
+    /// How many times the loop ended a step of a pass early, because a time slice was used up and other kinds of items
+    /// got a turn. Threads: the loop's own.
     @_spi(Oracle) public var cutCount: Int { lock.withLock { cuts } }
 
-    /// Whether the environment has a variable. False if the program runs with more rights than its caller.
+    /// Whether the environment has a variable. Always false if the program runs with more rights than its caller, for
+    /// example set-user-ID.
     package static func isInEnvironment(_ name: String) -> Bool { cgrun_environment(name) != nil }
 
     /// Whether descriptors are left for an object that another library is about to make. Any thread.
@@ -38,7 +39,8 @@ extension GRunLoop {
     /// Whether the main thread is draining the main queue.
     package static var isDrainingMainQueue: Bool { MainQueue.isDraining }
 
-    /// Drains the main queue by calling `drain`, for another loop of the main thread.
+    /// Calls `drain`, by which another loop of the main thread drains the main queue. Meanwhile ``isDrainingMainQueue``
+    /// is true.
     package static func drainMainQueue(by drain: @convention(c) () -> Void) {
         if MainQueue.isDraining { drain() } else { MainQueue.drain(by: drain) }
     }
@@ -47,17 +49,18 @@ extension GRunLoop {
 // MARK: Time
 
 extension Duration {
-    /// The duration in whole nanoseconds, rounded to the nearest nanosecond. A positive duration is at least 1. A
-    /// duration that does not fit becomes the longest or the shortest one.
+    /// The duration in whole nanoseconds, rounded to the nearest nanosecond. A positive duration becomes at least 1. A
+    /// duration that does not fit becomes the largest or the smallest Int64.
     package var wholeNanoseconds: Int64 { Nanoseconds(saturating: self) }
 }
 
 extension GRunLoop.Instant {
-    /// The instant after this many nanoseconds of `CLOCK_MONOTONIC`; `Int64.max` is ``GRunLoop/distantFuture``.
+    /// The instant at which `CLOCK_MONOTONIC` shows this number of nanoseconds; `Int64.max` means
+    /// ``GRunLoop/distantFuture``.
     package init(wholeNanoseconds: Int64) { self = wholeNanoseconds.instant }
 
     /// The instant in nanoseconds of `CLOCK_MONOTONIC`, rounded to the nearest nanosecond. An instant that does not fit
-    /// becomes the first or the last one.
+    /// becomes the largest or the smallest Int64.
     package var wholeNanoseconds: Int64 { Nanoseconds(saturating: self) }
 }
 
@@ -80,15 +83,15 @@ extension GRunLoop {
     /// Removes an end handler by its number, as ``EndHandler/cancel()`` does. Any thread.
     package func removeEndHandler(numbered id: UInt64) -> Bool { removeEndHandler(id) }
 
-    /// Pushes a mode as ``push(ambientMode:)`` does. Returns its number, or 0 if the loop has ended and the mode was
-    /// not pushed.
+    /// Pushes a mode as ``push(ambientMode:)`` does. Returns the number of the pushed mode, or 0 if the loop has ended
+    /// and the mode was not pushed.
     package func pushNumbered(ambientMode mode: Mode) throws(SystemError) -> UInt32 {
         let id = try push(ambientMode: mode).id
         return pushedAmbientMode(id) == nil ? 0 : id
     }
 
-    /// Pops a mode by its number, as ``PushedMode/pop()`` does. Returns false if no such mode is pushed. The loop's own
-    /// thread.
+    /// Pops a mode by its number, as ``PushedMode/pop()`` does. Returns false if no mode with this number is pushed.
+    /// Threads: the loop's own.
     package func popAmbientMode(numbered id: UInt32) -> Bool {
         guard let token = pushedAmbientMode(id) else { return false }
         token.pop()
@@ -106,7 +109,7 @@ extension GRunLoop {
         return cancellables.add(perform, Cancellables.Name(.data(data), key: function), heldBy: nil)
     }
 
-    /// Cancels a perform by its number, as ``DelayedPerform/cancel()`` does. The loop's own thread.
+    /// Cancels a perform by its number, as ``DelayedPerform/cancel()`` does. Threads: the loop's own.
     package func cancelPerform(numbered number: UInt64) -> Bool {
         cancellables.removeDelayed(number).map { removePerform($0) } ?? false
     }
@@ -120,7 +123,7 @@ extension GRunLoop {
     }
 
     /// Cancels performs as ``cancelPerforms(target:key:)`` does. The target is a C function's user data, and the key is
-    /// the function's address. A `function` of nil means every function. The loop's own thread.
+    /// the function's address. A `function` of nil means every function. Threads: the loop's own.
     package func cancelPerforms(data: UInt, function: UInt?) {
         takeBack(Cancellables.Name(.data(data), key: function.map { AnyHashable($0) }))
     }
@@ -156,7 +159,7 @@ extension GRunLoop.NotificationQueue {
 // MARK: The messages of ports
 
 extension GRunLoop.PortMessage.Component {
-    /// Bytes that an object keeps at their address, so that they are not copied.
+    /// Makes a component of bytes that `keeper` keeps at their address, so that the bytes are not copied.
     package static func bytes(_ bytes: UnsafeRawBufferPointer, keptBy keeper: any AnyObject & Sendable) -> Self {
         Self(storage: .kept(keeper, Memory(bytes: bytes)))
     }
@@ -183,7 +186,8 @@ extension GRunLoop.PortMessage {
             (components, lockedReplyPort) = (message.components, message.replyPort)
         }
 
-        /// The message to send, with its present content. It has not been received anywhere yet.
+        /// A copy of the message with its present content, to send. The copy has no receive port, because it was not
+        /// received anywhere yet.
         package var value: GRunLoop.PortMessage {
             guardian.withLock { GRunLoop.PortMessage(id: id, components, replyPort: lockedReplyPort) }
         }
@@ -199,7 +203,7 @@ extension GRunLoop.PortMessage {
         package var replyPort: GRunLoop.Port? {
             get { guardian.withLock { lockedReplyPort } }
             set {
-                // The former port is released after the lock.
+                // The former port is released after unlocking.
                 var port = newValue
                 guardian.withLock { swap(&lockedReplyPort, &port) }
             }
@@ -217,6 +221,6 @@ extension GRunLoop {
     package static var boxedType: GType { OneCopy.loopType }
 
     /// Registers a boxed type with this name for the objects of a class. Copying a boxed reference retains the object.
-    /// Call it once for each name, and only if ``boxedType`` is not 0.
+    /// Call this function once for each name, and only if ``boxedType`` is not 0.
     package static func registerBoxedType(named name: String) -> GType { Boxed.register(name) }
 }

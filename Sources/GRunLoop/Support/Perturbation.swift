@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks in Swift code whether a site deviates. cgrun-perturb.h describes each site, and why its deviation is allowed.
+// Swift functions for perturbation: in tests, a debug build changes its own timing at certain places, the sites.
+// cgrun-perturb.h describes each site, and why its deviation is allowed.
 
 import CGRun
 import Glibc

@@ -4,8 +4,8 @@
 import Glibc
 
 extension GRunLoop {
-    /// The reason why the system refuses what an item, a thread or a recording needs. A call that throws this error has
-    /// changed nothing, and the loop stays usable.
+    /// The reason why the operating system refused something that an item, a thread or a recording needs. A call that
+    /// throws this error has changed nothing, and the loop stays usable.
     ///
     /// There is no corresponding Core Foundation type.
     public enum SystemError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -17,7 +17,7 @@ extension GRunLoop {
         /// A run loop cannot listen to this signal, or there is no signal with this number. ``description`` names the
         /// remedy.
         case signalRefused(Int32)
-        /// Other code in this process handles the signal, and its handler would be replaced.
+        /// Other code in this process handles the signal, and a source would replace that code's handler.
         case signalHandled(Int32)
         /// The process is not a child of this process, or was already reaped.
         case notAChild(Int32)
@@ -27,7 +27,7 @@ extension GRunLoop {
         /// The process or the system has no descriptor, watch, thread or memory left (`EMFILE`, `ENFILE`, `ENOSPC`,
         /// `ENOMEM`, `ENOBUFS`; `EAGAIN` for threads). A later call may succeed.
         case limitReached(errno: Int32)
-        /// A sandbox forbids the system call `call`, or the kernel does not have it (`EPERM`, `EACCES`, `ENOSYS`).
+        /// A sandbox forbids the system call `call`, or the kernel does not implement it (`EPERM`, `EACCES`, `ENOSYS`).
         case forbidden(call: String, errno: Int32)
         /// The system call `call` failed for another reason; `path` is the file of the call, if there is one.
         case failed(call: String, errno: Int32, path: String? = nil)
@@ -36,7 +36,7 @@ extension GRunLoop {
         /// This process was forked and did not exec().
         case forked
 
-        /// The problem and its remedy. Threads: any.
+        /// A text that names the problem and its remedy. Threads: any.
         public var description: String {
             switch self {
             case .notOpen(let descriptor):

@@ -33,14 +33,14 @@ func briefSeconds(_ span: Nanoseconds) -> String {
 
 package func errorMessage(_ error: Int32) -> String { String(cString: strerror(error)) }
 
-/// Returns at most 120 characters of a program's text, on one line and in quotes. Escapes characters that would end the
-/// line or the quotes, or change the direction of the text.
+/// Returns at most the first 120 characters of a program's text, on one line and in quotes. Escapes characters that
+/// would end the line or the quotes, or change the direction of the text.
 package func quoted(_ text: String) -> String {
     let limit = 120
     let shown = text.unicodeScalars.prefix(limit).map { scalar in
         mustBeEscaped(scalar) ? scalar.escaped(asASCII: true) : String(scalar)
     }
-    // `count` would read the whole text, which may be large.
+    // Does not use `count`, which would read the whole text. The text may be large.
     return "\"" + shown.joined() + (text.unicodeScalars.dropFirst(limit).isEmpty ? "" : "…") + "\""
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of a loop's waiters.
 
-/// A task, thread or sender that waits for something from a loop. It is notified when the loop's thread ends, because
-/// the loop delivers nothing after that.
+/// A task, a thread or a channel's sender that waits for something from a loop. The waiter is notified when the loop's
+/// thread ends, because the loop delivers nothing after that.
 package protocol AsyncWaiter: AnyObject, Sendable {
     func loopHasEnded()
 }
@@ -18,7 +18,7 @@ struct AsyncWaiters {
         return !isClosed
     }
 
-    /// Removes and returns a waiter; nil if it is not there. The caller releases the waiter after unlocking.
+    /// Removes and returns a waiter; nil if it is not in the table. The caller releases the waiter after unlocking.
     mutating func remove(_ waiter: any AsyncWaiter) -> (any AsyncWaiter)? {
         waiting.removeValue(forKey: ObjectIdentifier(waiter))
     }

@@ -20,7 +20,7 @@ struct EndHandlers {
     private var lastID: UInt64
     private var isClosed = false
 
-    /// - Parameter lastID: the id before the first one. Tests set it.
+    /// - Parameter lastID: the id before that of the first handler. Tests set it.
     init(lastID: UInt64 = 0) { self.lastID = lastID }
 
     /// Adds a handler and returns its id; nil if the loop calls no handlers any more.
@@ -56,8 +56,8 @@ struct EndHandlers {
             gaps -= 1
         }
         defer { checkInvariants() }
-        // Other gaps stay until they are more than half of the entries. Dropping them at each removal would be slow,
-        // because the operation that began first is often the first to end.
+        // Other gaps stay until they are more than half of the entries. Dropping each gap immediately would be slow,
+        // because programs often remove the oldest handler, and all later entries would move.
         guard gaps > entries.count / 2 else { return }
         entries.removeAll { $0.body == nil }
         gaps = 0
@@ -97,11 +97,12 @@ extension GRunLoop {
 
         /// Removes the closure from the loop and releases it.
         ///
-        /// When an operation completes, call this method, and go on only if it returns true. Then the operation ends
-        /// exactly once: by its completion or by the closure.
+        /// When an operation completes, call this method, and deliver the result only if the method returns true. Then
+        /// the operation ends exactly once: by its completion or by the closure.
         ///
-        /// - Returns: true if the closure was not called and never will be. False if it was removed before, or if it
-        ///   was called, is being called or is about to be called on the ending thread. Always false in a forked child.
+        /// - Returns: true if the closure was not called and never will be. False if the closure was removed before, or
+        ///   if it was called, is being called or is about to be called on the ending thread. Always false in a forked
+        ///   child.
         ///
         /// Threads: any.
         @discardableResult public func cancel() -> Bool {
@@ -111,7 +112,8 @@ extension GRunLoop {
 
     /// Adds a closure that is called once, on the loop's thread, when that thread ends.
     ///
-    /// Use it to end operations that the loop does not know, such as an operation of GIO that can no longer complete.
+    /// Use such a closure to end operations that the loop does not know, such as an operation of GIO that can no longer
+    /// complete.
     ///
     /// ```swift
     /// try await withCheckedThrowingContinuation { continuation in
@@ -121,18 +123,19 @@ extension GRunLoop {
     /// }
     /// ```
     ///
-    /// The handler that was added last is called first, as with `atexit`. At that time the loop still has its items,
-    /// and can run. A handler can add handlers, which are called next. Afterwards each task that awaits the loop is
-    /// resumed. Then the loop's ``executor`` runs its last jobs, including the jobs of tasks that a handler has
-    /// resumed.
+    /// The handler that was added last is called first, as with `atexit`. During these calls the loop still has its
+    /// items, and a handler can run it. A handler can add handlers, which are called next. Afterwards each task that
+    /// awaits the loop is resumed. Then the loop's ``executor`` runs its last jobs, including the jobs of tasks that a
+    /// handler has resumed.
     ///
     /// **A continuation resumes an actor's task in these last jobs only if the task prefers the loop's executor**
     /// (`withTaskExecutorPreference`). Otherwise Swift's runtime first resumes the task on another thread, and the task
     /// comes back too late.
     ///
     /// The closure is called when the thread returns from its main function or calls `pthread_exit`, before the
-    /// destructors of thread-specific data have finished. For a loop of virtual time it is called at the end of
-    /// ``withVirtualTime(from:_:)``. It is not called when the process exits, nor in a child after `fork()`.
+    /// destructors of thread-specific data have finished. For a loop of virtual time, the closure is called at the end
+    /// of ``withVirtualTime(from:_:)``. The closure is not called when the process exits, nor in a child after
+    /// `fork()`.
     ///
     /// - Returns: the token with which ``EndHandler/cancel()`` removes the closure.
     /// - Throws: ``LoopEndedError`` if the loop's thread has ended, or has called its last handler.

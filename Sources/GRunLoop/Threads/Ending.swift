@@ -5,7 +5,7 @@ import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// Ends the loop, on the ending thread. GLib's thread-specific data may be gone already.
+    /// Ends the loop, on the ending thread. GLib may have freed its thread-specific data already.
     ///
     /// Calls the end handlers, notifies the waiters, runs the remaining jobs, and calls the cancel closures of sources.
     /// Releases blocks without running them. Items stay valid, and can be added to another loop.
@@ -17,14 +17,15 @@ extension GRunLoop {
         for waiter in lock.withLock({ waiters.close() }) { waiter.loopHasEnded() }
         jobQueue?.runRemaining()
         takeDown()
-        // This comes last, because takeDown() releases closures of actors, and late jobs may run code of these actors
-        // on other threads.
+        // The jobs are handed over last, because takeDown() releases closures of actors, and late jobs may run code of
+        // these actors on other threads.
         if !Fork.isChild { handOverJobs() }
     }
 
     private func takeDown() {
         var remains = lock.withLock {
-            // If a callout has ended the thread, runs are still on the stack, so the host's run reports no exit.
+            // Ends the host's run, unless a callout has ended the thread. In that case runs are still on the stack, and
+            // the host's run does not report its exit.
             if innermost == nil { endHostedRunLocked(finishesPass: false) }
             dead.store(true, ordering: .relaxed)
             probe?.loopEndsLocked()
@@ -69,7 +70,7 @@ extension GRunLoop {
         var contexts: [ServedContext] = []
         var items: [CommonItem] = []
         var home: ServedContext?
-        /// Innermost first.
+        /// The frames of the runs that were on the stack, innermost first.
         var frames: [Frame] = []
         var performs: [PerformQueue.Request] = []
         var released: [Any] = []
@@ -85,7 +86,7 @@ extension GRunLoop {
         remains.blocks += commonBlocks.removeAll()
         remains.items = commonItems.removeAll()
         for item in remains.items {
-            // An item may be a common item without being in a mode.
+            // Removes the item here, too, because a common item need not be in a mode.
             switch item {
             case .timer(let timer): removeEverywhereLocked(timer)
             case .observer(let observer): removeEverywhereLocked(observer)
@@ -97,8 +98,8 @@ extension GRunLoop {
             }
         }
         invariant(modes.values.allSatisfy(\.isEmpty), "no item outlives its loop")
-        // If a callout has ended the thread, runs are still on the stack. Their frames are released here, because the
-        // thread never returns to them.
+        // If a callout has ended the thread, runs are still on the stack. The frames of these runs are released here,
+        // because the thread never returns to them.
         while let frame = innermost?.takeRetainedValue() {
             remains.frames.append(frame)
             if let taken = frame.takenBlocks {
@@ -134,7 +135,7 @@ extension GRunLoop {
         for queue in idleQueues { removeEverywhereLocked(queue) }
         for port in ports { removeEverywhereLocked(port) }
         remains.released += [members, observers, descriptors, idleQueues, ports] as [Any]
-        // Closes the epoll now, because a program that retains the loop also keeps its modes alive.
+        // Takes the epoll, so that it is closed now. A program that retains the loop also keeps the modes alive.
         if let epoll = mode.descriptors.end() { remains.descriptors.append(epoll) }
         remains.blocks += mode.blocks.removeAll()
         remains.contexts += mode.addedContexts
@@ -146,8 +147,8 @@ extension GRunLoop {
 }
 
 extension Called {
-    /// Ends a call whose closure has ended the thread. Otherwise the item would count as being called, and no other
-    /// loop could call it. A caller that waits for the result would wait forever.
+    /// Ends a call whose closure has ended the thread. Otherwise the item would count as being called forever, and no
+    /// other loop could call it. A thread that waits in `performAndWait` would wait forever.
     fileprivate func end() {
         timer?._withUnsafeGuaranteedRef { $0.endFiring(due) }
         idleQueue?._withUnsafeGuaranteedRef { $0.endCall() }

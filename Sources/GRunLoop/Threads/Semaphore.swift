@@ -25,6 +25,7 @@ final class Semaphore: @unchecked Sendable {
         while sem_wait(raw) != 0 && errno == EINTR {}
     }
 
-    /// Waits until the semaphore is signalled, or CLOCK_MONOTONIC reaches `end`. Returns whether it was signalled.
+    /// Waits until the semaphore is signalled, or CLOCK_MONOTONIC reaches `end`. Returns false if `end` was reached
+    /// first.
     func wait(until end: Nanoseconds) -> Bool { cgrun_semaphore_wait(raw, max(0, end)) }
 }

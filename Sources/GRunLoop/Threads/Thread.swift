@@ -7,9 +7,9 @@ import Glibc
 extension GRunLoop {
     /// A thread that runs its own loop until the program stops the thread.
     ///
-    /// Use it for actors, sources and timers that must not disturb the main loop, and for GIO and GStreamer. The loop's
-    /// home context is the thread-default context, so GIO operations that are started on the thread complete there. The
-    /// loop is never finished, because it serves the jobs of its ``GRunLoop/executor``.
+    /// Use such a thread for actors, sources and timers that must not disturb the main loop, and for GIO and GStreamer.
+    /// The loop's home context is the thread-default context, so GIO operations that are started on the thread complete
+    /// there. The loop is never finished, because it serves the jobs of its ``GRunLoop/executor``.
     ///
     /// The thread runs until ``stop()`` is called, or ``GRunLoop/stop()`` ends the outermost run. Releasing this object
     /// does not end the thread. In async code, end the thread with ``stopAndWait()``. First end the actors and tasks of
@@ -29,11 +29,12 @@ extension GRunLoop {
         ///
         /// - Parameters:
         ///   - name: the name that debuggers and `top` show.
-        ///   - stackSize: the stack's size in bytes. Zero and less mean the system's default. A positive number below
-        ///     512 KiB means 512 KiB, because Swift's runtime may need that much.
-        ///   - setUp: called on the thread before its loop runs, to add items. Items that it makes with its argument,
-        ///     an ``Isolation``, can capture objects that belong to the thread. Blocks that it enqueues may run before
-        ///     this initialiser returns, and must not wait for the caller. Nil means no set-up.
+        ///   - stackSize: the stack's size in bytes. Zero or a negative number means the system's default. A positive
+        ///     number below 512 KiB means 512 KiB, because Swift's runtime may need that much.
+        ///   - setUp: a closure that is called on the thread before its loop runs, to add items. Items that the closure
+        ///     makes with its argument, an ``Isolation``, can capture objects that belong to the thread. Blocks that
+        ///     the closure enqueues can run before this initialiser returns, so they must not wait for the caller. Nil
+        ///     means no set-up.
         /// - Throws: ``SystemError`` if no thread or descriptor is left, in a forked child, or in a second copy of the
         ///   library.
         ///
@@ -57,10 +58,10 @@ extension GRunLoop {
             if !Fork.isChild { body.letGo(handle) }
         }
 
-        /// Ends every run on the thread, and then the thread. The callouts on its stack return first.
+        /// Ends every run on the thread, and then the thread. The callouts on the thread's stack return first.
         ///
         /// If a callout runs a foreign loop, the code that started that loop must end it. A second call does nothing.
-        /// This call does not wait for the thread's end. To wait, call ``stopAndWait()`` in async code, or ``join()``
+        /// This method does not wait for the thread's end. To wait, call ``stopAndWait()`` in async code, or ``join()``
         /// elsewhere.
         ///
         /// Threads: any, also the thread itself. The corresponding Foundation method is `Thread.cancel()`, which
@@ -70,11 +71,11 @@ extension GRunLoop {
             loop.stopAllRuns()
         }
 
-        /// Waits until the thread is gone. Does not stop the thread. If the thread has ended already, the call returns
-        /// immediately.
+        /// Waits until the thread has ended, including the destructors of its thread-specific data. Does not stop the
+        /// thread. If the thread has ended already, the call returns immediately.
         ///
-        /// Threads: any but the thread itself. There the wait would never end, so the process ends with a message.
-        /// The corresponding GLib function is `g_thread_join`.
+        /// Threads: any except the thread itself. A call on the thread itself would never return, so the process ends
+        /// with a message. The corresponding GLib function is `g_thread_join`.
         @available(*, noasync, message: "it blocks the thread; use await waitUntilEnded()")
         public func join() {
             guard !Fork.refuses("Thread.join") else { return }
@@ -92,10 +93,11 @@ extension GRunLoop {
         /// If the thread has ended already, the call returns immediately. Cancelling the task does not end the wait.
         ///
         /// After its loop has ended, the thread resumes the waiting tasks as its last step. Destructors of other
-        /// thread-specific data may still run on the thread. Unlike ``join()``, this method does not wait for them.
+        /// thread-specific data may still run on the thread. Unlike ``join()``, this method does not wait for these
+        /// destructors.
         ///
-        /// Threads: any. If the task lives on the thread itself, a late job on Swift's thread pool resumes it, which is
-        /// logged: see ``Executor``.
+        /// Threads: any. If the task lives on the thread itself, a late job on Swift's thread pool resumes the task,
+        /// and the library logs a warning: see ``Executor``.
         nonisolated(nonsending) public func waitUntilEnded() async {
             guard !Fork.refuses("Thread.waitUntilEnded") else { return }
             let ended = Suspension<Void>()
@@ -104,7 +106,7 @@ extension GRunLoop {
         }
 
         /// Stops the thread as ``stop()`` does, and waits for its end as ``waitUntilEnded()`` does. No thread is
-        /// blocked. Use it to end a thread in async code:
+        /// blocked. Use this method to end a thread in async code:
         ///
         /// ```swift
         /// task.cancel()
@@ -114,11 +116,12 @@ extension GRunLoop {
         /// Tasks that await something from the thread's loop are resumed before the end. Cancelled tasks get a
         /// `CancellationError`, other tasks a ``LoopEndedError``, and sequences end.
         ///
-        /// The method is not an overload of ``stop()``, because in async code the compiler prefers an async overload.
-        /// `stop()` would then wait in an async function, but not in a closure inside it.
+        /// The method is not an overload of ``stop()``, because in async code the compiler prefers an async overload. A
+        /// call of `stop()` would then wait in an async function, but not in a synchronous closure inside that
+        /// function.
         ///
-        /// Threads: any. A task that lives on the thread is resumed as after ``waitUntilEnded()``. There is no
-        /// corresponding Foundation method. SwiftNIO has `EventLoopGroup.shutdownGracefully()`.
+        /// Threads: any. A task that lives on the thread is resumed by a late job, as by ``waitUntilEnded()``. There is
+        /// no corresponding Foundation method. SwiftNIO has `EventLoopGroup.shutdownGracefully()`.
         nonisolated(nonsending) public func stopAndWait() async {
             guard !Fork.refuses("Thread.stopAndWait") else { return }
             stop()

@@ -4,12 +4,12 @@
 import CGRun
 import Glibc
 
-/// The state that a worker thread shares with its owner.
+/// The state that a worker thread shares with its ``GRunLoop/Thread`` object.
 final class ThreadBody: @unchecked Sendable {
     typealias Started = Result<(pthread_t, GRunLoop), GRunLoop.SystemError>
 
-    /// The smallest stack. Swift's runtime needs the stack of the thread that first uses a type to build the type's
-    /// metadata.
+    /// The smallest stack size, in bytes. Swift's runtime builds the metadata of a type on the stack of the thread that
+    /// first uses the type.
     private static let leastStackSize = 512 * 1024
 
     private let name: String
@@ -17,10 +17,11 @@ final class ThreadBody: @unchecked Sendable {
     private let lock = Lock.take()
     // Closures to call at the thread's end; nil after the end. Guarded by the lock.
     private var waiting: [@Sendable () -> Void]? = []
-    // The starting thread uses these properties before and after it waits; the new thread uses them meanwhile.
+    // The thread that calls ``start(stackSize:)`` uses these properties before and after it waits for `isRunning`. The
+    // new thread uses them during the wait.
     private var setUp: (@Sendable (isolated GRunLoop.Isolation) -> Void)?
     private var loop: GRunLoop?
-    // Used only by the thread itself.
+    // Used only by the new thread.
     private var hasBegun = false
     private var context: OpaquePointer?
 
@@ -44,7 +45,8 @@ final class ThreadBody: @unchecked Sendable {
         defer { pthread_attr_destroy(&attributes) }
         if stackSize > 0 {
             let page = Int(sysconf(Int32(_SC_PAGESIZE)))
-            // The limit keeps the rounding from overflowing. The system refuses a stack of that size, too.
+            // Without the limit `.max / 2`, the rounding could overflow. The system refuses a stack of that size
+            // anyway.
             let size = min(max(stackSize, Self.leastStackSize), .max / 2)
             pthread_attr_setstacksize(&attributes, (size + page - 1) / page * page)
         }
@@ -69,8 +71,9 @@ final class ThreadBody: @unchecked Sendable {
         return .success((handle, loop))
     }
 
-    /// The key under which a thread keeps its body, retained until the thread ends. A reference on the stack would leak
-    /// if the thread calls `pthread_exit` or is cancelled, because it does not return to its frames.
+    /// The key of the thread-specific data in which a worker thread keeps its ``ThreadBody``, retained until the thread
+    /// ends. A reference on the stack would leak if the thread calls `pthread_exit` or is cancelled, because the thread
+    /// does not return to its frames.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         let error = pthread_key_create(&key) { if let own = $0 { ThreadBody.leave(own) } }
@@ -85,8 +88,8 @@ final class ThreadBody: @unchecked Sendable {
         Unmanaged<ThreadBody>.fromOpaque(own).release()
     }
 
-    /// Ends a thread that did not return from its main function. This is a destructor of thread-specific data, so
-    /// GLib's data may be destroyed already.
+    /// Ends a thread that did not return from its main function. This function is a destructor of thread-specific data,
+    /// so GLib's thread-specific data may be destroyed already.
     private static func leave(_ own: UnsafeMutableRawPointer) {
         let body = Unmanaged<ThreadBody>.fromOpaque(own).takeRetainedValue()
         ThreadLoops.endCurrent()
@@ -129,14 +132,15 @@ final class ThreadBody: @unchecked Sendable {
         _ = loop.executor
         if let setUp { loop.isolation.assumeIsolated { setUp($0) } }
         setUp = nil
-        // Reports the start from inside the run, because a stop before the run would be ignored.
+        // Reports the start from inside the run. If the caller stopped the thread before the run began, the stop would
+        // be ignored.
         loop.perform { [self] in notifyStarter() }
         loop.run()
-        // The loop did not run, because no descriptor for its sleep was left.
+        // If the block was not called, the loop did not run, because no descriptor was left for its sleep.
         if !hasBegun { self.loop = nil }
     }
 
-    /// Calls `body` as the thread's last step. If the thread has ended, calls it immediately on the calling thread.
+    /// Calls `body` as the thread's last step. If the thread has ended, calls `body` immediately on the calling thread.
     func whenEnded(_ body: @escaping @Sendable () -> Void) {
         let hasEnded = lock.withLock { () -> Bool in
             waiting?.append(body)
@@ -145,7 +149,8 @@ final class ThreadBody: @unchecked Sendable {
         if hasEnded { body() }
     }
 
-    /// Joins the thread after its last step. Destructors of its thread-specific data can delay this.
+    /// Joins the thread, if it was not joined yet. Call this function after the thread's last step. Destructors of
+    /// thread-specific data can still delay the join.
     func reap(_ handle: pthread_t) {
         reapLock.withLock {
             if !isReaped { pthread_join(handle, nil) }

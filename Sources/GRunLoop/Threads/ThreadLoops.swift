@@ -5,8 +5,8 @@ import CGRun
 import Glibc
 
 package enum ThreadLoops {
-    /// The key under which each thread keeps its loop, retained until the thread ends. The current loop is also in
-    /// `cgrun_current_loop`, which is faster to read.
+    /// The key of the thread-specific data in which each thread keeps its loop, retained until the thread ends. The
+    /// current loop is also in `cgrun_current_loop`, which is faster to read.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         let error = pthread_key_create(&key, threadWillEnd)
@@ -22,9 +22,10 @@ package enum ThreadLoops {
 
     static let main: GRunLoop = {
         let loop = GRunLoop(isMain: true)
-        // Fixes the home context now, so that a host that iterates it finds the hub there.
+        // Sets the home context now, so that a host that iterates this context finds the hub in it.
         loop.lock.withLock { loop.fixHomeLocked() }
-        // In virtual time, another loop is current. After virtual time, the main loop becomes current.
+        // If the main thread is in virtual time, another loop is current. In that case, the main loop becomes current
+        // when it is first used after virtual time.
         if cgrun_is_main_thread(), peek == nil { setCurrent(loop) }
         loop.probe?.loopIsReady(loop)
         return loop
@@ -47,7 +48,7 @@ package enum ThreadLoops {
         cgrun_set_current_loop(loop)
     }
 
-    /// The calling thread's loop; nil if it has none. On the main thread, the loop is made if needed.
+    /// The calling thread's loop; nil if the thread has no loop. On the main thread, the loop is made if needed.
     package static var currentIfAny: GRunLoop? {
         if let known = peek { return known }
         guard cgrun_is_main_thread() else { return nil }
@@ -62,7 +63,7 @@ package enum ThreadLoops {
         cgrun_get_current_loop().map { Unmanaged<GRunLoop>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// The current time on the clock of the calling thread's loop; real time if the thread has none.
+    /// The current time on the clock of the calling thread's loop; real time if the thread has no loop.
     static var time: Nanoseconds { VirtualClock.isInUse ? peek?.time ?? .now() : .now() }
 
     /// Ends the calling thread's loop now.
@@ -82,7 +83,7 @@ package enum ThreadLoops {
         _ loop: GRunLoop, _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         let former = cgrun_get_current_loop()
-        // Retained, because the closure may end the thread, and `endCurrent()` releases the loop.
+        // The loop is retained, because the closure may end the thread, and then `endCurrent()` releases the loop.
         let own = Unmanaged.passRetained(loop)
         setCurrent(own.toOpaque())
         defer {
@@ -98,11 +99,11 @@ package enum ThreadLoops {
         guard let known else { return }
         cgrun_note_thread_ends()
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
-        // The thread library has cleared the key. If the key is set again, this destructor is called in the next round,
-        // too.
+        // The thread library has cleared the thread's value of the key. If the value is set again, this destructor is
+        // also called in the next round.
         pthread_setspecific(key, known)
-        // The end handlers are called in the first round. If they make thread-specific data of GLib, a later round
-        // still frees it.
+        // Calls the end handlers already in the first round. If a handler makes thread-specific data of GLib, a later
+        // round still frees the data.
         loop.takeUnretainedValue().callEndHandlers()
         guard loop.takeUnretainedValue().countDestructorRound() >= PTHREAD_DESTRUCTOR_ITERATIONS - 1 else { return }
         endCurrent()
@@ -110,7 +111,7 @@ package enum ThreadLoops {
 }
 
 extension GRunLoop {
-    /// Whether the loop is the calling thread's current one. Makes no loop. Threads: any.
+    /// Whether the loop is the calling thread's current loop. Makes no loop. Threads: any.
     @inline(__always) package var isCurrent: Bool {
         if let known = cgrun_get_current_loop() { return known == Unmanaged.passUnretained(self).toOpaque() }
         return isMain && isCurrentAtLast
@@ -124,7 +125,8 @@ extension GRunLoop {
 
     static var timeHere: Nanoseconds { ThreadLoops.time }
 
-    /// The loop's name in log messages: its address, and its thread if it is the main loop or the caller's own loop.
+    /// The loop's name in log messages: its address and, for the main loop and the calling thread's loop, also the
+    /// thread.
     var nameForMessages: String {
         let thread = isMain ? " of the main thread" : isCurrent ? threadName().map { " of the thread \"\($0)\"" } : nil
         return "the run loop \(hexAddress(self))\(thread ?? "")"
@@ -137,7 +139,7 @@ extension GRunLoop {
     public static var now: Instant { ThreadLoops.time.instant }
 }
 
-/// The name of the calling thread; nil if it has none.
+/// The name of the calling thread; nil if the thread has no name.
 func threadName() -> String? {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(CGRUN_THREAD_NAME)) { buffer in
         guard let start = buffer.baseAddress else { return nil }

@@ -8,13 +8,14 @@ extension Confined {
 }
 
 extension GRunLoop.Timer {
-    /// Creates a timer whose closure belongs to the caller's actor, and is called and released there.
+    /// Creates a timer whose closure belongs to the caller's actor, and is called and released on this actor.
     ///
     /// `isolation` names the actor: pass `self` in an actor, or `#isolation` anywhere. The actor must live on a run
     /// loop; otherwise the process ends with a message. The closure need not be `@Sendable`.
     ///
     /// The timer can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time. Adding
-    /// it to another loop ends the process with a message. The timer retains the actor until the timer is invalidated.
+    /// the timer to another loop ends the process with a message. The timer retains the actor until the timer is
+    /// invalidated.
     ///
     /// Threads: the actor's. Everything else is as in ``init(fireAt:interval:tolerance:handler:)``.
     public convenience init(
@@ -28,11 +29,11 @@ extension GRunLoop.Timer {
             home: confined.home, handler: confined.timerHandler)
     }
 
-    /// Creates a timer whose closure belongs to the main actor, and is called and released there. Write the closure as
-    /// `{ @MainActor _ in ... }`.
+    /// Creates a timer whose closure belongs to the main actor, and is called and released on this actor. Write the
+    /// closure as `{ @MainActor _ in ... }`.
     ///
-    /// The timer can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding it to
-    /// another loop ends the process with a message.
+    /// The timer can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding the timer
+    /// to another loop ends the process with a message.
     ///
     /// Threads: any. Everything else is as in ``init(fireAt:interval:tolerance:handler:)``.
     public convenience init(
@@ -46,13 +47,14 @@ extension GRunLoop.Timer {
             home: confined.home, handler: confined.timerHandler)
     }
 
-    /// Creates a timer whose closure belongs to the caller's actor, and is called and released there.
+    /// Creates a timer whose closure belongs to the caller's actor, and is called and released on this actor.
     ///
     /// `isolation` names the actor: pass `self` in an actor, or `#isolation` anywhere. The actor must live on a run
     /// loop; otherwise the process ends with a message. The closure need not be `@Sendable`.
     ///
     /// The timer can be added only to the actor's own loop or, on that loop's thread, to a loop of virtual time. Adding
-    /// it to another loop ends the process with a message. The timer retains the actor until the timer is invalidated.
+    /// the timer to another loop ends the process with a message. The timer retains the actor until the timer is
+    /// invalidated.
     ///
     /// Threads: the actor's. Everything else is as in ``init(interval:repeats:after:tolerance:handler:)``.
     public convenience init(
@@ -65,11 +67,11 @@ extension GRunLoop.Timer {
             home: confined.home, handler: confined.timerHandler)
     }
 
-    /// Creates a timer whose closure belongs to the main actor, and is called and released there. Write the closure as
-    /// `{ @MainActor _ in ... }`.
+    /// Creates a timer whose closure belongs to the main actor, and is called and released on this actor. Write the
+    /// closure as `{ @MainActor _ in ... }`.
     ///
-    /// The timer can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding it to
-    /// another loop ends the process with a message.
+    /// The timer can be added only to the main loop or, on the main actor, to a loop of virtual time. Adding the timer
+    /// to another loop ends the process with a message.
     ///
     /// Threads: any. Everything else is as in ``init(interval:repeats:after:tolerance:handler:)``.
     public convenience init(
@@ -83,7 +85,7 @@ extension GRunLoop.Timer {
     }
 
     /// Creates a timer whose closure belongs to the caller's actor, and adds it to the current thread's loop, in the
-    /// default mode. The rules for the closure and the actor are those of
+    /// default mode. The rules for the closure and for the actor are the rules of
     /// ``init(interval:repeats:after:tolerance:isolation:handler:)-(_,_,_,_,Actor,_)``.
     ///
     /// Threads: the actor's. The corresponding Foundation method is
@@ -104,8 +106,8 @@ extension GRunLoop.Timer {
     /// Creates a timer whose closure belongs to the main actor, and adds it to the current thread's loop, in the
     /// default mode.
     ///
-    /// Threads: the main thread; in virtual time, the main actor's. A call on another thread ends the process with a
-    /// message. The corresponding Foundation method is `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
+    /// Threads: the main thread; in virtual time, the main actor's thread. A call on another thread ends the process
+    /// with a message. The corresponding Foundation method is `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
     @available(*, noasync, message: "an async function has no fixed thread, so it has no current run loop")
     @discardableResult
     public static func scheduled(

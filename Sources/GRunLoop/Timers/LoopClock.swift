@@ -4,12 +4,12 @@
 extension GRunLoop {
     /// A loop's clock, for code that takes a Swift `Clock`.
     ///
-    /// A sleep is a delayed perform in the loop's common modes. So in virtual time, the test decides how long a sleep
-    /// lasts. There is no corresponding Core Foundation type.
+    /// A task that sleeps on this clock is resumed by a delayed perform in the loop's common modes. So in virtual time,
+    /// the test decides how long the task sleeps. There is no corresponding Core Foundation type.
     public struct LoopClock: Clock {
         /// Swift's own duration type.
         public typealias Duration = Swift.Duration
-        /// A point on the loop's clock.
+        /// A point in time on the loop's clock.
         public typealias Instant = GRunLoop.Instant
 
         let loop: GRunLoop
@@ -24,7 +24,7 @@ extension GRunLoop {
         ///
         /// - Parameters:
         ///   - deadline: when to resume. If it has passed, the call returns without suspending.
-        ///   - tolerance: how much longer the sleep may take. Nil and negative values mean none.
+        ///   - tolerance: how much longer the sleep may take. Nil and negative values mean no tolerance.
         /// - Throws: `CancellationError` and ``LoopEndedError``.
         ///
         /// Threads: any.
@@ -40,16 +40,17 @@ extension GRunLoop {
 
     /// Suspends the task for a span of time.
     ///
-    /// A delayed perform of the loop resumes the task. The thread is not blocked meanwhile.
+    /// A delayed perform of the loop resumes the task. The sleep blocks no thread.
     ///
     /// - Parameters:
-    ///   - span: how long to sleep. With zero or less, the call returns without suspending. With 16 years or more, the
-    ///     task sleeps until it is cancelled or the loop's thread ends.
-    ///   - tolerance: how much longer the sleep may take, so that several wake-ups become one. Negative means none.
-    ///   - names: the modes in which the sleep can end. The sleep continues while the loop runs none of them.
-    /// - Throws: `CancellationError` as soon as the task is cancelled, even if that was before the call;
-    ///   ``LoopEndedError`` if the loop's thread has ended, or ends during the sleep. In both cases nothing of the
-    ///   sleep stays in the loop.
+    ///   - span: how long to sleep. If it is zero or negative, the call returns without suspending. If it is 16 years
+    ///     or more, the task sleeps until it is cancelled or the loop's thread ends.
+    ///   - tolerance: how much longer the sleep may take, so that several wake-ups become one. Negative values mean no
+    ///     tolerance.
+    ///   - names: the modes in which the sleep can end. The sleep continues while the loop runs in none of these modes.
+    /// - Throws: `CancellationError` as soon as the task is cancelled, even if it was cancelled before the call.
+    ///   ``LoopEndedError`` if the loop's thread has ended, or ends during the sleep. In both cases, the delayed
+    ///   perform is removed from the loop.
     ///
     /// Threads: any. The task is resumed in the way that ``ItemSequence/Iterator/next()`` describes. There is no
     /// corresponding Core Foundation function; Swift's is `Task.sleep(for:tolerance:clock:)`.
@@ -65,8 +66,9 @@ extension GRunLoop {
     /// - Parameters:
     ///   - deadline: when to resume. If it has passed, the call returns without suspending. If it is 16 years ahead or
     ///     more, the task sleeps until it is cancelled or the loop's thread ends.
-    ///   - tolerance: how much longer the sleep may take, so that several wake-ups become one. Negative means none.
-    ///   - names: the modes in which the sleep can end. The sleep continues while the loop runs none of them.
+    ///   - tolerance: how much longer the sleep may take, so that several wake-ups become one. Negative values mean no
+    ///     tolerance.
+    ///   - names: the modes in which the sleep can end. The sleep continues while the loop runs in none of these modes.
     /// - Throws: `CancellationError` and ``LoopEndedError``.
     ///
     /// Threads: any. There is no corresponding Core Foundation function; Swift's is
@@ -79,7 +81,7 @@ extension GRunLoop {
         let end = Nanoseconds(saturating: deadline)
         if end <= time { return }
         let mailbox = Mailbox<Void>(of: self) { older, _ in older }
-        // Closes the mailbox even if the task is cancelled before it first suspends.
+        // Closes the mailbox even if the task is cancelled before this function suspends it.
         defer { mailbox.close(.done) }
         // A sleep of 16 years or more does not end by itself, so its perform is added to no mode.
         let isFar = end.subtractingSaturating(time) >= .longest

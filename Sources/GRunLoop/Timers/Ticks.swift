@@ -4,18 +4,19 @@
 extension GRunLoop {
     /// The dates of a repeating ``Timer`` as an asynchronous sequence, for `for await`.
     ///
-    /// Each iterator has its own timer, whose grid of dates begins when the iterator is made.
+    /// Each iterator has its own timer. The timer's grid of dates begins when the iterator is made.
     ///
-    /// If several ticks occur while the task or the loop is busy, the sequence delivers only the latest. The sequence
-    /// ends when the task is cancelled, or when the loop's thread ends. When the task is cancelled or the iterator is
-    /// released, the timer leaves the loop immediately.
+    /// Each element is the date of a tick. If several ticks occur while the task or the loop is busy, the sequence
+    /// delivers only the latest date. The sequence ends when the task is cancelled, or when the loop's thread ends.
+    /// When the task is cancelled or the iterator is released, the timer leaves the loop immediately.
     public typealias Ticks = ItemSequence<Instant, Never>
 
     /// Returns the ticks of a repeating timer. The first tick occurs one interval after the iterator is made.
     ///
     /// - Parameters:
-    ///   - interval: the time between two ticks. Zero or less means 0.1 ms, as in a repeating ``Timer``.
-    ///   - tolerance: how much later a tick may occur; at most half the interval. Negative means none.
+    ///   - interval: the time between two ticks. Zero and negative values mean 0.1 ms, as in a repeating ``Timer``.
+    ///   - tolerance: how much later than its date a tick may occur; at most half the interval. Negative values mean no
+    ///     tolerance.
     ///   - names: the modes in which the timer ticks. If the list is empty, no tick ever occurs.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopTimer`.

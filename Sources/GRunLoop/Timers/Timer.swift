@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers, one-shot or repeating. TimerDates.swift computes their dates, and TimerStep.swift fires them.
+// One-shot and repeating timers. The code in TimerDates.swift computes their dates, and the code in TimerStep.swift
+// fires them.
 
 extension GRunLoop {
-    /// A closure that a run loop calls at a point in time, once or repeatedly.
+    /// A closure that a run loop calls at a date, or repeatedly at an interval.
     ///
-    /// A timer never fires before its fire date. A repeating timer has a grid of dates: its next date is the first date
-    /// of the grid after its closure has returned. Missed dates are skipped. With an interval of 50 ms and a closure
-    /// that takes 70 ms, a timer fires at 0, 100 and 200 ms.
+    /// A timer never fires before its fire date. A repeating timer has a grid of dates, one interval apart. After the
+    /// closure has returned, the timer's next date is the first later date of the grid. Missed dates are skipped. With
+    /// an interval of 50 ms and a closure that takes 70 ms, a timer fires at 0, 100 and 200 ms.
     ///
-    /// A timer is in one loop at a time, and in any number of the loop's modes. It fires once for each due date, even
-    /// if it is in several modes. It does not fire in a nested run that its own closure starts.
+    /// A timer is in one loop at a time, and in any number of the loop's modes. Even if the timer is in several modes,
+    /// it fires only once for a date. If the timer's closure starts a nested run, the timer does not fire in that run.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopTimer`.
     public final class Timer: @unchecked Sendable {
         let guardian = Guardian()
-        // Guarded by the guardian. In this order, the object takes 72 bytes, for which malloc uses 80. With one byte
-        // more, malloc would use 96.
+        // Guarded by the guardian. With the properties in this order, the object takes 72 bytes, for which malloc uses
+        // 80. With one byte more, malloc would use 96.
         var handler: Handler?
         var firstMode: Unmanaged<ModeState>?
         @exclusivity(unchecked) var dates: TimerDates
@@ -35,12 +36,12 @@ extension GRunLoop {
         /// - Parameters:
         ///   - fireAt: the first fire date. A date in the past means now, and a date more than 16 years ahead means in
         ///     16 years. In both cases ``fireDate`` returns the given date.
-        ///   - interval: the time between two dates of the grid. With zero or less, the timer fires once and is then
-        ///     invalidated.
+        ///   - interval: the time between two dates of the grid. If it is zero or negative, the timer fires once and is
+        ///     then invalidated.
         ///   - tolerance: how much later than its date the timer may fire, so that several wake-ups become one.
-        ///     Negative means none. In a repeating timer it is at most half the interval.
-        ///   - handler: called on the loop's thread; ``fire()`` calls it on the calling thread. It is released when the
-        ///     timer is invalidated.
+        ///     Negative values mean no tolerance. In a repeating timer, the tolerance is at most half the interval.
+        ///   - handler: a closure that is called on the loop's thread. A call of ``fire()`` calls the closure on the
+        ///     calling thread. The closure is released when the timer is invalidated.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerCreateWithHandler`.
         public convenience init(
@@ -61,18 +62,19 @@ extension GRunLoop {
             self.handler = Handler(body: handler)
         }
 
-        /// Creates a timer that first fires after `interval`, or after `delay` if that is given. The timer is in no
-        /// loop yet, and can be added to any loop. Both times count on the clock of the calling thread's loop.
+        /// Creates a timer that first fires after `interval`, or after `delay` if `delay` is given. The timer is in no
+        /// loop yet, and can be added to any loop. `interval` and `delay` count on the clock of the calling thread's
+        /// loop.
         ///
         /// - Parameters:
-        ///   - interval: the time until the first fire and, in a repeating timer, between two dates. Zero or less means
-        ///     0.1 ms in a repeating timer, and now in a one-shot timer. More than 16 years means 16 years.
+        ///   - interval: the time until the first fire and, in a repeating timer, between two dates. Zero and negative
+        ///     values mean 0.1 ms in a repeating timer, and now in a one-shot timer. More than 16 years means 16 years.
         ///   - repeats: false makes a one-shot timer.
-        ///   - delay: the time until the first fire, if it differs from `interval`. Zero or less means now.
-        ///   - tolerance: how much later than its date the timer may fire. Negative means none. In a repeating timer it
-        ///     is at most half the interval.
-        ///   - handler: called on the loop's thread; ``fire()`` calls it on the calling thread. It is released when the
-        ///     timer is invalidated.
+        ///   - delay: the time until the first fire, if it differs from `interval`. Zero and negative values mean now.
+        ///   - tolerance: how much later than its date the timer may fire. Negative values mean no tolerance. In a
+        ///     repeating timer, the tolerance is at most half the interval.
+        ///   - handler: a closure that is called on the loop's thread. A call of ``fire()`` calls the closure on the
+        ///     calling thread. The closure is released when the timer is invalidated.
         ///
         /// Threads: any. The corresponding Foundation initializer is `Timer(timeInterval:repeats:block:)`.
         public convenience init(
@@ -84,7 +86,8 @@ extension GRunLoop {
                 tolerance: tolerance, handler: handler)
         }
 
-        /// - Parameter start: the time from which `interval` or `delay` counts: the current time, or a moment ago.
+        /// - Parameter start: the time from which `interval` or `delay` counts: the current time, or a time shortly
+        ///   before it.
         convenience init(
             interval: Duration, after delay: Duration? = nil, startingAt start: Nanoseconds, repeats: Bool = true,
             tolerance: Duration, home: Home? = nil, handler: @escaping @Sendable (Timer) -> Void
@@ -113,21 +116,22 @@ extension GRunLoop {
             invalidate(holding: guardian.lock())
         }
 
-        /// Invalidates the timer. The caller holds the guardian, and this call releases it.
+        /// Invalidates the timer. The caller holds the guardian, and this call releases the guardian.
         func invalidate(holding held: Guardian.Held) {
             let released = endLocked(held) ? handler.take() : nil
             guardian.unlock(held)
             Self.release(released)
         }
 
-        /// Releases the closure. Call it without a lock, because the release may run a deinit, which is user code.
+        /// Releases the closure. Call this function without a lock, because the release may run a deinit, which is user
+        /// code.
         @inline(never) private static func release(_ handler: consuming Handler?) {}
     }
 }
 
 // MARK: Joining and leaving modes, and the slot in the heap of each mode
 
-/// Modes live as long as their loop, so they are not retained here.
+/// A timer does not retain its modes, because modes live as long as their loop.
 extension GRunLoop.Timer: ModeItem {
     /// Adds the timer to a mode, removes it, or returns whether it is in the mode: see
     /// ``GRunLoop/Item/carryOut(_:of:forMode:)``. Threads: any.
@@ -148,7 +152,8 @@ extension GRunLoop.Timer: ModeItem {
 
     func leave(_ mode: ModeState, _ effects: inout DeferredEffects) { mode.remove(self) }
 
-    /// Marks the timer as firing. It leaves every heap, so that a nested run does not fire it, but stays in its modes.
+    /// Marks the timer as firing. The timer leaves every heap, so that a nested run does not fire it, but stays in its
+    /// modes.
     func beginFiring() {
         isFiring = true
         forEachMode { mode in
@@ -163,11 +168,12 @@ extension GRunLoop.Timer: ModeItem {
         forEachMode { $0.noteFired(self) }
     }
 
-    /// Takes the timer out of every heap. Call it before the timer's dates change.
+    /// Takes the timer out of every heap. Call this function before the timer's dates change.
     func leaveHeaps() { forEachMode { $0.takeOut(self) } }
 
-    /// Inserts the timer into the heap of each of its modes, after it has fired or moved. The timer then follows the
-    /// timers with the same deadline. If a sleep would now last too long, returns a kick that ends the sleep.
+    /// Inserts the timer into the heap of each of its modes, after it has fired or was moved to another date. The timer
+    /// then fires after the other timers with the same deadline. If the loop sleeps and would now sleep too long,
+    /// returns a kick that ends the sleep.
     func returnToHeaps(of loop: GRunLoop) -> Kick? {
         var kick: Kick?
         forEachMode { mode in
@@ -180,7 +186,7 @@ extension GRunLoop.Timer: ModeItem {
     private var extras: TimerExtras? { dates.extras }
     var isPerformLocked: Bool { extras?.isPerform ?? false }
 
-    /// Nearly all timers are in one mode, which needs no array.
+    /// Calls `body` with each of the timer's modes. Nearly all timers are in one mode, and then no array is needed.
     private func forEachMode(_ body: (ModeState) -> Void) {
         if let firstMode { firstMode._withUnsafeGuaranteedRef(body) }
         extras?.others?.forEach { $0.modeOfPlace._withUnsafeGuaranteedRef(body) }
@@ -257,19 +263,20 @@ extension ModeState {
         if slot >= 0 { heap.remove(timer, from: slot, in: self) }
     }
 
-    // These two are not inlined, because few timers join or leave a mode while they fire.
+    // These two functions are not inlined, so that `insert` and `remove` stay small. Few timers join or leave a mode
+    // while they fire.
 
     @inline(never) func noteFiring(_ timer: GRunLoop.Timer) { firing.append(.passUnretained(timer)) }
 
     @inline(never) func noteFired(_ timer: GRunLoop.Timer) {
-        // Usually the timer is the last of the list. If its closure has moved it to another loop, that loop's thread
-        // may have listed other timers after it.
+        // Usually the timer is at the end of the list. If its closure has moved the timer to another loop, the thread
+        // of that loop may have appended other timers.
         if firing.last === timer { firing.removeLast() } else { firing.removeAll { $0 === timer } }
     }
 }
 
-/// The parts that few timers need, such as a grid, several modes, or a fire date other than the deadline. The object is
-/// made when it is first needed, so that other timers stay small. Guarded like the timer.
+/// The parts of a timer that few timers need, such as a grid, several modes, or a fire date other than the deadline.
+/// The object is made when it is first needed, so that other timers stay small. Guarded by the timer's guardian.
 class TimerExtras {
     struct Slot: Place {
         let modeOfPlace: Unmanaged<ModeState>
@@ -282,9 +289,9 @@ class TimerExtras {
     var requested: Nanoseconds?
     /// Whether this object is a ``ConfinedTimerExtras``. The flag is in a byte of padding, so it costs no memory.
     let isConfined: Bool
-    /// Whether the timer stands for a delayed perform. The program never gets such a timer.
+    /// Whether the timer stands for a delayed perform. The program has no reference to a timer of this kind.
     var isPerform = false
-    /// The timer's modes other than the first, with its slot in each of them.
+    /// The timer's modes other than the first one, with the timer's slot in the heap of each mode.
     @exclusivity(unchecked) private(set) var others: OtherPlaces<Slot>?
 
     init(period: Nanoseconds = 0, slack: Nanoseconds, isConfined: Bool = false) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dates of a timer: its next date, its grid and its tolerance.
 
-/// The next date of a timer, and the data from which its later dates are computed. Guarded like the timer.
+/// The next date of a timer, and the data from which the later dates are computed. Guarded by the timer's guardian.
 struct TimerDates {
     /// The time at which the timer becomes due.
     var deadline: Nanoseconds
@@ -66,7 +66,8 @@ struct TimerDates {
         if let extras { extras.slack = slack } else { more = .slack(slack) }
     }
 
-    /// The date that `fireDate` returns. A date in the past stays readable until the timer has fired (item 112).
+    /// The date that `fireDate` returns. If the program has set a date in the past, this date stays readable until the
+    /// timer has fired (item 112).
     var requested: Nanoseconds { extras?.requested ?? deadline }
 
     mutating func move(to date: Nanoseconds, at now: Nanoseconds) {
@@ -74,7 +75,7 @@ struct TimerDates {
         if date != deadline { makeExtrasIfNeeded().requested = date } else { extras?.requested = nil }
     }
 
-    /// Moves the deadline to the first date of the grid after `now`. This skips missed dates.
+    /// Moves the deadline to the first date of the grid after `now`. So missed dates are skipped.
     mutating func advance(from due: Nanoseconds, at now: Nanoseconds) {
         let dates = missed(since: due, at: now).addingSaturating(1)
         deadline = due.addingSaturating(dates.multipliedSaturating(by: period))
@@ -86,7 +87,7 @@ struct TimerDates {
         requested.addingSaturating(missed(since: requested, at: now).multipliedSaturating(by: period))
     }
 
-    /// How many dates of the grid have passed since `due`.
+    /// How many dates of the grid after `due` have passed.
     private func missed(since due: Nanoseconds, at now: Nanoseconds) -> Nanoseconds {
         Swift.max(0, now.subtractingSaturating(due) / period)
     }
@@ -104,10 +105,10 @@ struct TimerDates {
 extension GRunLoop.Timer {
     /// The timer's next fire date; in an invalid timer, the last date that it had.
     ///
-    /// Setting the date moves the timer in all its modes. To set a time from now, call ``schedule(after:)``. The later
-    /// dates of a repeating timer follow the new date at the timer's interval. If the new date has passed, the timer is
-    /// due immediately. If it is more than 16 years ahead, the timer fires in 16 years, but the property returns the
-    /// given date.
+    /// Setting the date moves the timer in all its modes. To make the timer fire after a delay, call
+    /// ``schedule(after:)``. The later dates of a repeating timer follow the new date at the timer's interval. If the
+    /// new date has passed, the timer is due immediately. If the new date is more than 16 years ahead, the timer fires
+    /// in 16 years, but the property returns the given date.
     ///
     /// Inside the timer's own closure, the new date replaces the next date of the grid. A one-shot timer cannot be
     /// moved inside its own closure. An invalid timer ignores the new date.
@@ -124,14 +125,14 @@ extension GRunLoop.Timer {
 
     /// Moves the timer in all its modes, so that it fires after `delay`. The delay counts on the clock of the timer's
     /// loop or, if the timer is in no loop, of the calling thread's loop. So code that is tested in virtual time need
-    /// not read a clock. Everything else is as when ``fireDate`` is set. A one-shot timer cannot be moved inside its
-    /// own closure: call ``GRunLoop/perform(after:_:)`` there.
+    /// not read a clock. Otherwise the call works like setting ``fireDate``. A one-shot timer cannot be moved inside
+    /// its own closure: call ``GRunLoop/perform(after:_:)`` there instead.
     ///
     /// - Parameter delay: the time until the next fire. Zero and negative values mean that the timer is due
     ///   immediately. 16 years and more mean 16 years.
     ///
-    /// Threads: any. If another thread than the loop's own calls it, the loop wakes up. The corresponding Core
-    /// Foundation function is `CFRunLoopTimerSetNextFireDate`.
+    /// Threads: any. If another thread than the loop's own calls this function, the loop wakes up. The corresponding
+    /// Core Foundation function is `CFRunLoopTimerSetNextFireDate`.
     public func schedule(after delay: Duration) {
         let span = Nanoseconds(ahead: delay)
         move { now in now.addingSaturating(span) }
@@ -155,7 +156,7 @@ extension GRunLoop.Timer {
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerDoesRepeat`.
     public var repeats: Bool { !Fork.refuses("Timer.repeats") && guardian.withLock { dates.period } > 0 }
 
-    /// How much later than its date the timer may fire, so that several wake-ups become one. Zero means none.
+    /// How much later than its date the timer may fire, so that several wake-ups become one. Zero means no tolerance.
     ///
     /// A negative value is set as zero. In a repeating timer, the tolerance is at most half the interval.
     ///
@@ -169,26 +170,27 @@ extension GRunLoop.Timer {
         }
     }
 
-    /// Moves the timer to a date. `date` gets the time on the loop's clock, and is called with the lock held.
+    /// Moves the timer to the date that `date` returns. This closure gets the current time (`nowLocked`), and is called
+    /// with the guardian held.
     private func move(to date: (Nanoseconds) -> Nanoseconds) {
         guard !Fork.refuses("Timer.fireDate") else { return }
         let kick = guardian.withLock { () -> Kick? in
             guard isValidLocked else { return nil }
             // The new date of a firing timer must be later than the date for which the timer fires. Otherwise the end
-            // of the firing would replace it with a date of the grid. In virtual time, both dates can be now, so 1 ns
-            // is added.
+            // of the firing would replace the new date with a date of the grid. In virtual time, both dates can be now,
+            // so 1 ns is added.
             let now = nowLocked
             let earliest = isFiring ? now.addingSaturating(1) : now
             var kick = changeLocked { $0.move(to: date(now), at: earliest) }
-            // If another thread sets the date, the loop is woken as well (item 77).
+            // If another thread than the loop's own sets the date, the loop is woken, too (item 77).
             if let loop = guardian.loop { kick.merge(loop.wakeUpIfElsewhereLocked()) }
             return kick
         }
         kick?.send()
     }
 
-    /// Changes the dates, and moves the timer to its new place in every heap. A firing timer is in no heap, so only its
-    /// dates change.
+    /// Changes the dates, and moves the timer to its new place in every heap. A timer that is firing or in no loop is
+    /// in no heap, so only its dates change.
     private func changeLocked(_ change: (inout TimerDates) -> Void) -> Kick? {
         guard let loop = guardian.loop, !isFiring else {
             change(&dates)
@@ -199,7 +201,7 @@ extension GRunLoop.Timer {
         return returnToHeaps(of: loop)
     }
 
-    /// The latest date of the grid that has passed. Call it inside the closure of a repeating timer.
+    /// The latest date of the grid that has passed. Read it inside the closure of a repeating timer.
     var latestDate: GRunLoop.Instant { guardian.withLock { dates.latest(at: nowLocked) }.instant }
 
     /// The time on the clock of the timer's loop or, if the timer is in no loop, of the calling thread's loop.

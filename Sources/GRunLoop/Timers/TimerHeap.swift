@@ -7,11 +7,11 @@ import Glibc
 /// The timers and delayed performs of a mode, ordered by deadline and then by the order of addition. Guarded by the
 /// loop's lock.
 ///
-/// The timers and closures are in ``TimerSlots``. An entry of the heap holds the number of a slot, which does not
-/// change. The slot holds the index of the entry.
+/// The timers and closures are in ``TimerSlots``. An entry of the heap holds the number of a slot, and the slot holds
+/// the entry's current index. An entry moves within the heap, but its slot does not change.
 struct TimerHeap: ~Copyable {
     /// An entry of the heap, which is the key that a sift compares and moves. The four children of an entry take 64
-    /// bytes.
+    /// bytes, the size of a cache line.
     private struct Entry {
         let deadline: Nanoseconds
         /// The upper half is the order of addition, which orders equal deadlines. The lower half is the slot.
@@ -25,7 +25,8 @@ struct TimerHeap: ~Copyable {
         var order: UInt32 { UInt32(truncatingIfNeeded: orderAndSlot >> 32) }
         var slot: Int { Int(UInt32(truncatingIfNeeded: orderAndSlot)) }
 
-        /// Both fields as one number, so that a comparison needs no branch. Half of the branches would be mispredicted.
+        /// Both fields as one number, so that a comparison needs no branch. The processor would mispredict a branch in
+        /// half of the comparisons.
         private var key: Int128 { Int128(deadline) << 64 | Int128(orderAndSlot) }
 
         func precedes(_ other: Entry) -> Bool { key < other.key }
@@ -43,7 +44,8 @@ struct TimerHeap: ~Copyable {
     private let greatestOrder: UInt32
     /// The result of ``wakeUpTime()``; nil once the heap has changed.
     private var window: Nanoseconds?
-    /// How many timers of the heap have a tolerance. Usually it is 0, and the wake-up time is the earliest deadline.
+    /// How many timers of the heap have a tolerance. Usually the number is 0; then the wake-up time is the earliest
+    /// deadline.
     private var tolerant = 0
     private var batch = Batch()
 
@@ -86,15 +88,16 @@ struct TimerHeap: ~Copyable {
 
     mutating func remove(_ timer: GRunLoop.Timer, from slot: Int, in mode: ModeState) {
         let index = slots[place: slot]
-        // An invalidated timer loses its turn in the batch. Any other timer keeps its turn, so the batch is listed
-        // first.
+        // An invalidated timer loses its turn in the batch. Any other timer keeps its turn, so the rest of the batch is
+        // put into a list before the timer leaves the heap.
         if entries[index].deadline <= batch.limit, timer.isValidLocked { listBatch() }
         takeOut(timer, at: index, in: mode)
     }
 
     private mutating func takeOut(_ timer: GRunLoop.Timer, at index: Int, in mode: ModeState) {
         timer.setSlot(-1, in: mode)
-        // The timer had the same tolerance when it was counted, because its tolerance changes only outside of the heap.
+        // The timer had the same tolerance when it was counted, because a timer's tolerance changes only while the
+        // timer is not in the heap.
         if timer.dates.slack > 0 { tolerant -= 1 }
         takeOut(at: index)
     }
@@ -131,7 +134,7 @@ struct TimerHeap: ~Copyable {
         return body
     }
 
-    /// Replaces a closure by a timer with the same deadline and the same name.
+    /// Replaces the closure with this name by a timer with the closure's deadline and name.
     mutating func replace(
         _ name: Name, in mode: ModeState, by makeTimer: (Nanoseconds, @escaping TimerSlots.Body) -> GRunLoop.Timer
     ) -> GRunLoop.Timer {
@@ -181,7 +184,7 @@ struct TimerHeap: ~Copyable {
     ///
     /// A batch recognizes its entries by their numbers, so the rest of the current batch is put into a list first. The
     /// batches of outer runs are lists already, or have no entry left. The new numbers are greater than all former
-    /// numbers, so no batch takes a later addition for one of its own entries.
+    /// numbers, so no batch mistakes a later addition for one of its own entries.
     private mutating func renumber() {
         listBatch()
         let order = (0..<count).sorted { entries[$0].order < entries[$1].order }
@@ -197,9 +200,10 @@ struct TimerHeap: ~Copyable {
 
     /// The timers and delayed performs that were due when a pass began to fire.
     ///
-    /// Usually the keys of the heap show which entries belong to the batch, and the pass takes these out one by one. No
-    /// list is made, because the pass may have time for only a few of a hundred thousand entries. The batch becomes a
-    /// list when the keys can no longer show this, for example if an entry leaves the heap in another way.
+    /// Usually the keys of the heap show which entries belong to the batch, and the pass takes these entries out one by
+    /// one. No list is made, because the pass may have time for only a few of a hundred thousand entries. The batch
+    /// becomes a list when the keys can no longer show this, for example if a timer of the batch is moved before its
+    /// turn.
     struct Batch {
         fileprivate var limit = Nanoseconds.min
         /// The number of the last addition that belongs to the batch. Later additions wait for the next pass.
@@ -211,10 +215,10 @@ struct TimerHeap: ~Copyable {
 
     /// The next timer or delayed perform of a batch.
     enum Taken {
-        /// The timer has left the heap, unless the batch is a list. In that case it may still be in the heap, or may
-        /// have left the mode.
+        /// If the batch is a list, the timer may still be in the heap, or may have left the mode. Otherwise the timer
+        /// was taken out of the heap.
         case timer(Unmanaged<GRunLoop.Timer>)
-        /// The perform has left the heap, but the mode still counts it.
+        /// The perform was taken out of the heap, but is still in the mode's `timerCount`.
         case perform(Name, due: Nanoseconds, isCommon: Bool)
     }
 
@@ -229,14 +233,15 @@ struct TimerHeap: ~Copyable {
 
     /// Takes the next timer or delayed perform of the batch; nil if there is none.
     ///
-    /// - Parameter body: nil at the call. For a perform, it is set to the only reference to the closure. The caller
-    ///   releases it without a lock.
+    /// - Parameter body: the caller passes nil. For a perform, this function sets `body` to the only reference to the
+    ///   closure. The caller releases the closure without a lock.
     mutating func nextOfBatch(in mode: ModeState, _ body: inout TimerSlots.Body?) -> Taken? {
         if batch.list == nil {
             guard earliest <= batch.limit else { return nil }
             if additionNumber(of: entries[0]) <= batch.lastAddition {
                 let taken = takeOutFirst(in: mode, &body)
-                // Prefetched now, because the pass needs the next entry right after the callout.
+                // The timer of the next entry is prefetched now, because the pass needs this timer right after the
+                // callout.
                 if count > 0 { prefetch(entries[0]) }
                 return taken
             }
@@ -284,14 +289,14 @@ struct TimerHeap: ~Copyable {
         cgrun_prefetch(timer + 64)
     }
 
-    /// Ends the batch and resumes the outer one. The caller releases the result without the lock.
+    /// Ends the batch and resumes the outer run's batch. The caller releases the result without the lock.
     mutating func endBatch(resuming outer: Batch) -> [Member] {
         defer { batch = outer }
         return batch.list ?? []
     }
 
-    /// Lists the rest of the batch, because the heap's keys are about to change. So a timer that is moved, or fired by
-    /// a nested run, keeps its turn.
+    /// Puts the rest of the batch into a list, because the heap's keys are about to change. So a timer that is moved,
+    /// or that a nested run fires, keeps its turn.
     private mutating func listBatch() {
         guard batch.list == nil else { return }
         batch.list = due(by: batch.limit, addedUpTo: batch.lastAddition)
@@ -336,7 +341,7 @@ struct TimerHeap: ~Copyable {
         return due.map { member($0) }
     }
 
-    /// The given timers in firing order, without those that are not in the heap.
+    /// The given timers in firing order, without the timers that are not in the heap.
     func inFiringOrder(_ timers: [GRunLoop.Timer], in mode: ModeState) -> [GRunLoop.Timer] {
         timers.compactMap { timer -> (entry: Entry, timer: GRunLoop.Timer)? in
             let slot = timer.slot(in: mode)
@@ -348,15 +353,15 @@ struct TimerHeap: ~Copyable {
     /// All members, in no particular order.
     var all: [Member] { (0..<count).map { member(entries[$0]) } }
 
-    /// The time at which the loop must wake up: the earliest time at which an entry has used up its tolerance. All
-    /// entries whose deadline has passed then fire together.
+    /// The time at which the loop must wake up: the earliest time at which an entry has used up its tolerance. At this
+    /// time, all entries whose deadline has passed fire together.
     mutating func wakeUpTime() -> Nanoseconds {
         guard tolerant > 0 else { return earliest }
         if let window { return window }
         var hard = hardDeadline(of: entries[0])
         var next = 0
         var parents = [0]
-        // An entry whose deadline is outside the window cannot narrow the window, and neither can its children.
+        // An entry whose deadline is later than `hard` cannot make `hard` earlier, and neither can its children.
         while next < parents.count {
             let firstChild = 4 * parents[next] + 1
             next += 1

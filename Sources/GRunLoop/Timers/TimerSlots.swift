@@ -6,8 +6,9 @@ import Glibc
 /// The timers and closures of a timer heap. A slot is a number that does not change while its occupant is in the heap.
 /// Guarded by the loop's lock.
 ///
-/// Timers and closures have separate tables, and the slots of closures begin at ``firstBody``. A sift writes only the
-/// indexes of entries. For timers, these are in an array of their own, so a sift touches no other memory of timers.
+/// Timers and closures have separate tables, and the slots of closures begin at ``firstBody``. A sift of the heap
+/// writes to a slot only the new index of its entry. For timers, these indexes are in a separate array, so a sift
+/// touches no other memory of timers.
 struct TimerSlots: ~Copyable {
     typealias Body = @Sendable () -> Void
 
@@ -18,17 +19,17 @@ struct TimerSlots: ~Copyable {
         let use: UInt32
     }
 
-    /// The first slot of a closure, or of a timer that replaces a closure. Every slot fits in an `Int32`, because a
-    /// timer stores its slot in one.
+    /// The lowest slot of the closures, and of the timers that replace closures. Every slot must fit in an `Int32`,
+    /// because a timer stores its slot as an `Int32`.
     private static let firstBody = 1 << 30
     static let greatestUse = BodyTable.greatestUse
 
     private var timers = TimerTable()
     private var bodies: BodyTable
 
-    /// - Parameter greatestUse: for tests. After this many uses, a slot of a closure is never used again. Otherwise a
-    ///   new closure could get a name that a client still holds.
-    /// - Parameter firstUse: for tests. The use count of a new slot.
+    /// - Parameter greatestUse: for tests. After this many uses, a slot of a closure is never used again. Without this
+    ///   limit, a new closure could get a name that a client still holds.
+    /// - Parameter firstUse: for tests. The use count with which a new slot begins.
     init(greatestUse: UInt32 = Self.greatestUse, firstUse: UInt32 = 0) {
         bodies = BodyTable(greatestUse: greatestUse, firstUse: firstUse)
     }
@@ -46,7 +47,7 @@ struct TimerSlots: ~Copyable {
         return Self.firstBody + bodies.add(body, isCommon: isCommon)
     }
 
-    /// Moves the closure out of its slot. The caller then gives the slot back, or puts a timer into it.
+    /// Moves the closure out of its slot. The caller then gives the slot back, or puts a timer into the slot.
     func takeBody(from slot: Int) -> Body { bodies.takeBody(from: slot - Self.firstBody) }
 
     func put(_ timer: Unmanaged<GRunLoop.Timer>, inPlaceOfBodyAt slot: Int) {
@@ -62,7 +63,8 @@ struct TimerSlots: ~Copyable {
     // MARK: Occupants, names and places
 
     func isTimer(_ slot: Int) -> Bool { slot < Self.firstBody || bodies.isTimer(slot - Self.firstBody) }
-    /// Whether the slot holds the closure of a common perform, which joins every mode that becomes common.
+    /// Whether the slot holds the closure of a perform in the common modes. A perform of this kind joins every mode
+    /// that becomes common.
     func isCommon(_ slot: Int) -> Bool { slot >= Self.firstBody && bodies.isCommon(slot - Self.firstBody) }
 
     func timer(of slot: Int) -> Unmanaged<GRunLoop.Timer> {
@@ -97,7 +99,7 @@ struct TimerSlots: ~Copyable {
 private struct FreeList {
     /// The first free slot; -1 if there is none.
     var first: Int32 = -1
-    /// How many slots were used at least once.
+    /// How many slots have been used at least once.
     var used = 0
     var capacity = 0
 
@@ -188,7 +190,7 @@ private struct BodyTable: ~Copyable {
 
         init(_ kind: UInt32, use: UInt32) { useAndKind = use << 2 | kind }
 
-        /// How often the slot was used before.
+        /// How often the slot was used before the current use.
         var use: UInt32 {
             get { useAndKind >> 2 }
             set { useAndKind = newValue << 2 | useAndKind & 3 }
@@ -204,7 +206,7 @@ private struct BodyTable: ~Copyable {
     private static let markOffset = MemoryLayout<Closure>.size
     private static let stride = markOffset + MemoryLayout<Mark>.size
 
-    /// Nil before the first perform.
+    /// The memory of all slots; nil before the first perform is added.
     private var slots: UnsafeMutableRawPointer?
     private var free = FreeList()
     private let greatestUse: UInt32

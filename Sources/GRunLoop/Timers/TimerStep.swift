@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How timers and delayed performs fire: stage 10 fires those that are due, and `fire()` fires one timer immediately.
+// Fires timers and delayed performs: stage 10 fires those that are due, and `fire()` fires one timer immediately.
 
 import CGRun
 
@@ -7,8 +7,8 @@ extension GRunLoop {
     /// Fires the timers and delayed performs that are due now, in firing order. Stops early if the time slice is used
     /// up and other kinds of work have their turn. The lock is held before and after.
     ///
-    /// Each timer is checked again before its call. An earlier callout may have invalidated, removed or moved the
-    /// timer, and a nested run may have fired it.
+    /// Each timer is checked again before its closure is called. A callout of this batch may have invalidated, removed
+    /// or moved the timer, and a nested run may have fired it.
     func fireTimersLocked(_ frame: Frame, _ mode: ModeState) {
         let limit = time
         let outer = mode.heap.beginBatch(by: limit)
@@ -37,7 +37,8 @@ extension GRunLoop {
         frame.kept.drop()
         callDelayed(perform) { callOutToPerform(&body, due: call.due, of: self) }
         lock.lock()
-        // The last element belongs to this call, unless the end of the thread has emptied the list meanwhile.
+        // The last element of `performing` belongs to this call, unless the end of the loop's thread has emptied the
+        // list meanwhile.
         performing.popLast()?.leave()
     }
 }
@@ -45,8 +46,8 @@ extension GRunLoop {
 extension GRunLoop.Timer {
     /// Calls the timer's closure now.
     ///
-    /// A repeating timer keeps its dates. A one-shot timer is invalidated after the call. An invalid timer ignores the
-    /// call.
+    /// The dates of a repeating timer do not change. A one-shot timer is invalidated after its closure has returned. If
+    /// the timer is invalid, the call does nothing.
     ///
     /// Threads: any; the closure is called on the calling thread. The corresponding Foundation method is
     /// `Timer.fire()`.
@@ -58,8 +59,8 @@ extension GRunLoop.Timer {
         if isOneShot { invalidate() }
     }
 
-    /// Whether the timer may fire in the mode. It must be valid, in the mode, and not firing already. It must have been
-    /// due at `limit`, when its batch began; or it must be due now, if it was moved since.
+    /// Whether the timer may fire in the mode. The timer must be valid, in the mode, and not firing already. It must be
+    /// due now, or have been due at `limit`, the time when the batch began.
     func canFireLocked(in mode: ModeState, of loop: GRunLoop, by limit: Nanoseconds) -> Bool {
         guardian.isBound(to: loop.lock) && isValidLocked && isIn(mode) && !isFiring
             && (dates.deadline <= limit || dates.deadline <= loop.time)
@@ -81,8 +82,8 @@ extension GRunLoop.Timer {
         loop.lock.lock()
         frame.called.timer = nil
         guard guardian.isBound(to: loop.lock) else {
-            // The closure has removed the timer from this loop, and may have added it to another one. So this loop's
-            // lock no longer guards the timer.
+            // During the call, the timer was removed from this loop, and may have been added to another loop. So this
+            // loop's lock no longer guards the timer.
             loop.lock.unlock()
             endFiring(due)
             return loop.lock.lock()
@@ -104,7 +105,7 @@ extension GRunLoop.Timer {
 
     package var isPerform: Bool { guardian.withLock { isPerformLocked } }
 
-    /// Ends the firing of a timer whose closure has returned or has ended its thread. Called without a lock, because
+    /// Ends the firing of a timer whose closure has returned or has ended the thread. Called without a lock, because
     /// the closure may have removed the timer or moved it to another loop.
     ///
     /// - Parameter due: the date for which the timer has fired.
@@ -130,7 +131,7 @@ extension GRunLoop.Timer {
     cgrun_keep_frame()
 }
 
-/// Calls a timer's closure. `loop` is nil if `fire()` calls it.
+/// Calls a timer's closure. `loop` is nil if `fire()` calls this function.
 @inline(never) func callOutToTimer(
     _ handler: inout (@Sendable (GRunLoop.Timer) -> Void)?, _ timer: GRunLoop.Timer, of loop: GRunLoop?
 ) {

@@ -13,8 +13,8 @@ enum Catalogue {
         MainQueue.scenario,
         FiveLines.scenario,
         AsyncMain.scenario,
-        // From this scenario on, the main loop has an executor. From then on, runs in its common modes do not finish,
-        // because they wait for the executor's jobs.
+        // Channels creates the executor of the main loop. From then on, a run of the main loop in a common mode does
+        // not finish, because the run waits for the executor's jobs.
         Channels.scenario,
         ActorOnALoop.scenario,
         Ticks.scenario,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line. It is parsed by hand. With a parser package, every client of this package would have to resolve
-// that package.
+// The command line. It is parsed by hand: if gloop-demo used a parser package, every client of GRunLoop would have to
+// resolve that package, too.
 
 enum DemoCommand {
     case tour

@@ -50,8 +50,8 @@ struct Printer {
         }.map(\.withoutTrailingBlanks)
     }
 
-    /// The label of a stage, aligned with the others. The exit has no number, so it is indented to the names of the
-    /// other stages.
+    /// The label of a stage, aligned with the labels of other stages. The exit has no number, so its name is indented
+    /// to the names of the other stages.
     private func stage(_ label: String) -> String {
         if label == "exit" { return "   exit" }
         let hasOneDigit = label.prefix { $0.isNumber }.count == 1
@@ -100,7 +100,7 @@ private struct Colour {
     }
 }
 
-/// Text with one decimal place.
+/// The number of milliseconds as text with one decimal place.
 func milliseconds(_ span: Duration) -> String {
     let tenths = (span.nanoseconds + 50_000) / 100_000
     return "\(tenths / 10).\(abs(tenths % 10)) ms"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records the lines that a scenario writes, and the stages of a loop that it follows.
+// Records the lines that a scenario writes, and the stages of a loop that the scenario follows.
 
 import GRunLoop
 import GRunLoopDiagnostics
@@ -18,7 +18,7 @@ final class Recorder: Sendable {
     var lines: [Line] { state.withLock { $0.lines } }
     var notes: [String] { state.withLock { $0.notes } }
 
-    /// Adds a line, which is compared with the expected one.
+    /// Adds a line, which is compared with the expected line.
     func line(_ cells: String...) {
         line(cells: cells)
     }
@@ -27,17 +27,18 @@ final class Recorder: Sendable {
         state.withLock { $0.append(cells) }
     }
 
-    /// Indents the line by `depth` further levels.
+    /// Adds a line like ``line(_:)``, and indents it by `depth` further levels.
     func line(depth: Int, _ cells: String...) {
         state.withLock { $0.append(cells, depth: depth) }
     }
 
-    /// Sets the third cell of the current callout's line, in a loop that is followed.
+    /// Sets the third cell of the current callout's line. Call this function in a callout of a loop that
+    /// ``follow(_:_:_:)`` records.
     func detail(_ text: String) {
         state.withLock { $0.setDetail(text) }
     }
 
-    /// Notes, such as measured values, are printed and not compared.
+    /// Adds a note, such as a measured value. Notes are printed, but not compared with expected lines.
     func note(_ text: String) {
         state.withLock { $0.notes.append(text) }
     }
@@ -48,15 +49,15 @@ final class Recorder: Sendable {
         return try body()
     }
 
-    /// Which stages of a loop get a line.
+    /// The choice of the stages that get a line.
     enum Stages {
         case all
-        /// Only the stages in which something is called.
+        /// Only the stages with a callout.
         case withCallouts
     }
 
-    /// Adds a line for each stage and each callout of a loop during `body`: `stage | callout | detail`. Call it on the
-    /// loop's own thread.
+    /// While `body` runs, adds a line for each stage and each callout of a loop: `stage | callout | detail`. Call this
+    /// function on the loop's own thread.
     func follow<Result>(_ loop: GRunLoop, _ stages: Stages = .all, _ body: () throws -> Result) rethrows -> Result {
         let trace = GRunLoop.Trace()
         state.withLock { $0.follow(trace, stages) }
@@ -79,7 +80,7 @@ extension Recorder {
         private var depth = 0
         private var stages: [Int: GRunLoop.Trace.Stage] = [:]
         private var wanted = Stages.all
-        /// Whether the last line is a stage in which nothing was called yet.
+        /// Whether the last line is the line of a stage that has no callout yet.
         private var isStageOpen = false
 
         mutating func append(_ cells: [String], depth further: Int = 0) {
@@ -109,14 +110,15 @@ extension Recorder {
             depth = 0
         }
 
-        /// Ends the last stage. If nothing was called in it and only stages with callouts are wanted, removes its line.
+        /// Ends the last stage. If this stage has no callout, and only stages with callouts are wanted, removes the
+        /// stage's line.
         private mutating func closeStage() {
             if isStageOpen, wanted == .withCallouts { lines.removeLast() }
             isStageOpen = false
         }
 
-        /// Adds the lines of the stages and callouts since the last call. This comes before each new line, to keep the
-        /// order.
+        /// Adds the lines of the stages and callouts since the last call of this function. Call this function before
+        /// each new line, so that all lines are in the order of the events.
         private mutating func takeEvents() {
             guard let trace else { return }
             let events = trace.events
@@ -130,7 +132,7 @@ extension Recorder {
             case .stage(let stage):
                 defer { stages[level] = stage }
                 depth = stage == .exit ? max(0, level - 1) : level
-                // A loop may start a wait again before it finds something. That counts as one wait.
+                // A loop may start a wait again before it finds a ready item. All these waits count as one wait.
                 if stage == .wait, stages[level] == .wait { return }
                 closeStage()
                 lines.append(Line(depth: indent + level, [stage.label(after: stages[level])]))
@@ -150,7 +152,7 @@ extension Recorder {
 
 extension GRunLoop.Trace.Stage {
     /// The stage with its number in the pass. A pass runs blocks in up to three steps: before the version-0 sources,
-    /// again if one of them was performed, and after the service.
+    /// after these sources if one of them was performed, and after the service of a live item.
     fileprivate func label(after previous: Self?) -> String {
         switch self {
         case .entry: "1 entry"

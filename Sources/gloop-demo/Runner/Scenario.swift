@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scenario: a name, a sentence, the lines that it expects, and the code that must produce them.
+// A scenario: a name, a summary, the expected lines, and the code that must produce these lines.
 
 /// A demonstration of one feature of the run loop, which checks itself.
 ///
-/// A scenario runs on the main thread and leaves the main run loop as it found it. It removes its items, and no other
-/// scenario uses its private modes. So the scenarios can run in any order, and repeatedly.
+/// A scenario runs on the main thread. At its end, the main run loop is in the same state as at its beginning. A
+/// scenario removes its items, and no other scenario uses its private modes. So the scenarios can run in any order, and
+/// repeatedly.
 struct Scenario: Sendable {
     let name: String
     let summary: String

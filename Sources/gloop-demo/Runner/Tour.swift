@@ -47,8 +47,8 @@ struct Tour {
 }
 
 struct Outcome {
-    /// A recorded line that differs from the expected line. `expected` or `got` is nil if only the other list has this
-    /// line.
+    /// A recorded line that differs from the expected line. `expected` is nil if only the recorded list has a line at
+    /// this place, and `got` is nil if only the expected list has one.
     struct Difference {
         let number: Int
         let expected: Line?

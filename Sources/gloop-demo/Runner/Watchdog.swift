@@ -4,7 +4,7 @@
 import Dispatch
 import Glibc
 
-/// Ends the process with status 1 and prints a report, unless it is cancelled before the time limit.
+/// Prints a report and ends the process with status 1, unless the watchdog is cancelled before the time limit.
 struct Watchdog {
     private let cancelled = DispatchSemaphore(value: 0)
     private let thread: WorkerThread

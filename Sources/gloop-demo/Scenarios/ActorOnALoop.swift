@@ -3,7 +3,8 @@
 
 import GRunLoop
 
-/// An example: a decoder that uses a library which works on one thread only, and calls back on that thread.
+/// An example of an actor on a loop: a decoder that uses a library. The library works on one thread only, and calls its
+/// callbacks on that thread.
 private actor Decoder {
     private nonisolated let executor: GRunLoop.Executor
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -18,8 +19,8 @@ private actor Decoder {
         return frames
     }
 
-    /// A callback of the library on the loop's thread. It accesses the actor's state directly, without scheduling a
-    /// job.
+    /// A callback of the library on the loop's thread. This callback accesses the actor's state directly, without
+    /// scheduling a job of the actor.
     nonisolated func frameArrived() -> Int {
         assumeIsolated { decoder in
             decoder.frames += 1
@@ -27,7 +28,7 @@ private actor Decoder {
         }
     }
 
-    /// A job that runs the loop nested. The nested run executes the actor's other jobs.
+    /// A job that makes a nested run of the loop. The nested run executes the actor's other jobs.
     func decodeModally(_ loop: GRunLoop, _ log: Recorder) {
         Task { log.line("nested run", "a job of the same actor", "frame \(decode())") }
         runNested(loop)

@@ -82,7 +82,8 @@ enum Adapter {
 
     // MARK: Three events
 
-    /// Triggers the three events one after the other, each after the callout of the previous event.
+    /// Triggers the three events one after the other. The second and the third event are triggered after the callout of
+    /// the event before.
     private static func follow(_ events: Events, of loop: GRunLoop, _ log: Recorder, _ drive: () -> Void) {
         log.indented {
             for (title, trigger) in events.all {
@@ -105,7 +106,8 @@ enum Adapter {
                 log.detail(
                     "\(what), dispatched by \(Host.dispatchedSource.map { "the GSource \($0)" } ?? "no GSource")")
                 hasArrived.value = true
-                // Ends our run. Under a host it has no effect.
+                // If a run of ours drives the loop, stop() ends this run. If a host drives the loop, stop() has no
+                // effect here.
                 loop.stop()
             }
             let source = GRunLoop.Source { arrive("performs") }

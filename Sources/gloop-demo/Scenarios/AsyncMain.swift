@@ -6,7 +6,7 @@ import Dispatch
 import GRunLoop
 import Glibc
 
-/// This program's entry point is async, and first calls ``GRunLoop/driveAsyncMain(by:)``. The scenario starts the
+/// The entry point of gloop-demo is async, and first calls ``GRunLoop/driveAsyncMain(by:)``. The scenario starts the
 /// program again as a child whose `main` suspends. Without that call, Swift's runtime would end the main thread at the
 /// first suspension.
 enum AsyncMain {
@@ -44,7 +44,7 @@ enum AsyncMain {
         log.line("the process", "ended with status \(g_subprocess_get_exit_status(child))")
     }
 
-    /// The child's main, after its first lines.
+    /// The code that the child's `main` runs after the call of ``GRunLoop/driveAsyncMain(by:)``.
     @MainActor static func runChild() async {
         say("before the first await")
         try? await Task.sleep(for: .milliseconds(2))

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario cancellation: a task that awaits the loop ends when it is cancelled, and leaves nothing in the loop.
+// Scenario cancellation: a task that awaits the loop ends when the task is cancelled, and leaves no item in the loop.
 
 import GRunLoop
 
-/// Cancellation does not need the loop: the loop does not run while the tasks are cancelled.
+/// Cancelling a task that awaits the loop works even if the loop does not run: here it does not run while the tasks are
+/// cancelled.
 enum Cancellation {
     static let scenario = Scenario(
         "cancellation", "A cancelled sleep or sequence ends immediately and leaves nothing in the loop.",

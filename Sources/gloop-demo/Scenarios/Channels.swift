@@ -4,8 +4,8 @@
 import GRunLoop
 import Glibc
 
-/// Four threads send through one channel, and the values of each thread arrive in the order in which it sent them. A
-/// full channel refuses a value without blocking. When a channel is invalidated, accepted values that were not
+/// Four threads send through one channel, and the values of each thread arrive in the order in which this thread sent
+/// them. A full channel refuses a value without blocking. When a channel is invalidated, accepted values that were not
 /// delivered are returned to the program.
 enum Channels {
     static let scenario = Scenario(

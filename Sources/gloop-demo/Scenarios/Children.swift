@@ -5,7 +5,8 @@ import GRunLoop
 import Glibc
 
 /// 200 children run at the same time and end with their own codes. A process that is not our child is refused
-/// immediately. Cancelling a wait does not end the child, and the next wait returns the child's status.
+/// immediately. If a wait for a child is cancelled, the child does not end, and the next wait returns the child's
+/// status.
 enum Children {
     static let scenario = Scenario(
         "children", "Child processes are items: only the source of a child reaps it.",

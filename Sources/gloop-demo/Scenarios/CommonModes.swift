@@ -3,11 +3,11 @@
 
 import GRunLoop
 
-/// While the user drags, a toolkit runs its loop in a tracking mode. Meanwhile a timer of the default mode waits. A
-/// common timer fires in both modes and stays on its grid (item 167). A common source is scheduled in each common mode
-/// under that mode's name (item 84), also in a mode that becomes common later (items 156 and 157). A block for the
-/// common modes runs when the loop first runs one of them (item 165). `contains` with `.common` checks only the set of
-/// common items (items 158 to 161).
+/// While the user drags, a toolkit runs its loop in a tracking mode. During the drag, a timer of the default mode
+/// waits. A common timer fires in both modes and stays on its grid (item 167). For a common source, the loop calls the
+/// schedule handler with the name of each common mode (item 84). If another mode becomes common later, the loop also
+/// calls the handler with its name (items 156 and 157). A block for the common modes runs when the loop first runs one
+/// of them (item 165). `contains` with `.common` checks only the set of common items (items 158 to 161).
 ///
 /// A common mode stays common forever. So this scenario uses the loop of a separate thread.
 enum CommonModes {

@@ -5,8 +5,8 @@ import GRunLoop
 
 /// A repeating timer can drive a display link (item 277). If the timer is in several modes, it still fires once for
 /// each frame (item 135). Frames that a long callout misses are dropped and not replayed (item 119). A fire date in the
-/// far future pauses the timer without removing it (item 122). Invalidating the timer removes it from every mode and
-/// releases its closure.
+/// far future pauses the timer, and the timer stays in its modes (item 122). Invalidating the timer removes it from
+/// every mode and releases its closure.
 enum DisplayLink {
     static let scenario = Scenario(
         "display-link", "A frame source that drops missed frames, pauses, and serves several modes.",
@@ -84,11 +84,11 @@ private struct Weak<Object: AnyObject> {
 
 private final class FrameSource: Sendable {
     struct Frame {
-        /// The date of the frame. `number` counts the intervals of the grid up to that date.
+        /// The date of the frame. `number` is the number of intervals of the grid up to this date.
         let timestamp: GRunLoop.Instant
         let number: Int64
         let isOnGrid: Bool
-        /// How many frames since the last call were skipped.
+        /// How many frames were skipped since the last call of the closure.
         let dropped: Int64
     }
 

@@ -3,9 +3,10 @@
 
 import GRunLoop
 
-/// A `GSocketService` accepts, reads and writes in GLib's default context. The main loop serves that context in its
-/// common modes, and waits for it together with its own items. Meanwhile one of our timers ticks on its grid, and never
-/// early (items 113 and 119). The clients block in a separate thread.
+/// A `GSocketService` accepts, reads and writes in GLib's default context. The main loop serves that context in the
+/// common modes of the loop, and waits for events of this context and for the loop's own items at the same time. During
+/// this work, one of our timers ticks on its grid, and never early (items 113 and 119). The clients block in a separate
+/// thread.
 enum EchoServer {
     static let scenario = Scenario(
         "echo-server", "A GSocketService answers 100 connections while our timer keeps time.",
@@ -24,7 +25,8 @@ enum EchoServer {
     private static func run(_ log: Recorder) throws {
         let loop = GRunLoop.main
         try serve(loop, log)
-        // Closing the service has cancelled operations. They end in GLib's context, which needs more passes.
+        // When the service was closed, it cancelled operations. These operations end in callbacks of GLib's default
+        // context, so the loop makes more passes.
         while loop.run(for: .zero, returningAfterSourceHandled: true) == .handledSource {}
     }
 

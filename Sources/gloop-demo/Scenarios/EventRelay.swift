@@ -3,10 +3,11 @@
 
 import GRunLoop
 
-/// Applications receive system events in this way (item 279), and so does the delegate of a loader (item 278). On one
-/// thread, a descriptor source reads the data and stores it in shared memory. It then signals a version-0 source of the
-/// other thread's loop, and wakes that loop. The version-0 source calls user code on its own thread. Several events may
-/// become one signal (item 88). No event is lost, because the source takes all stored events in their order.
+/// Applications on macOS receive system events in the following way (item 279), and so does the delegate of a loader
+/// (item 278). On one thread, a descriptor source's closure reads the data and stores it in shared memory. The closure
+/// then signals a version-0 source of another thread's loop, and wakes that loop. The version-0 source calls user code
+/// on that other thread. Several events may become one signal (item 88). No event is lost, because the source takes all
+/// stored events in their order.
 enum EventRelay {
     static let scenario = Scenario(
         "event-relay", "A descriptor source on one thread passes events to a version-0 source on another.",
@@ -75,8 +76,8 @@ enum EventRelay {
         }
     }
 
-    /// Runs the main loop until `count` events were handled, and returns the events. Each run returns after a perform
-    /// of the source.
+    /// Runs the main loop until `count` events were handled, and returns the events. Each run returns after the
+    /// version-0 source was performed.
     @discardableResult private static func wait(for count: Int, _ inbox: Inbox, _ loop: GRunLoop) -> String {
         inbox.handled.value = ""
         let limit = GRunLoop.now.advanced(by: .patience)
@@ -93,7 +94,7 @@ private final class Inbox: Sendable {
     let performs = Shared(0)
     let isBurst = Shared(false)
 
-    /// Takes all events that have arrived. Call it on the main thread.
+    /// Takes all events that have arrived. Call this function on the main thread.
     func takeArrived() -> String {
         let events = arrived.update { events in
             defer { events = "" }

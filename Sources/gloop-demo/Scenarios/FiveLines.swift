@@ -5,9 +5,9 @@
 import Dispatch
 import GRunLoop
 
-/// The five ways are from an issue of a GTK backend ("None of these ever runs. Why?"). There the host's loop runs on
-/// the main thread and does not serve the main dispatch queue. Here it is enough that ``GRunLoop/main`` exists. The
-/// five ways work first in our run, and then under a GApplication.
+/// The five ways are from an issue about a GTK backend for Swift ("None of these ever runs. Why?"). In a program with
+/// that backend, the host's loop runs on the main thread and does not serve the main dispatch queue. With this library,
+/// it is enough that ``GRunLoop/main`` exists. The five ways work first in our run, and then under a GApplication.
 enum FiveLines {
     static let scenario = Scenario(
         "five-lines", "Five ways to the main thread that do not run under GTK alone: here all of them run.",
@@ -33,7 +33,7 @@ enum FiveLines {
     }
 }
 
-/// Each way starts the next one.
+/// Code for the five ways. Each way starts the next way.
 private struct FiveWays: Sendable {
     let driver: String
     let log: Recorder

@@ -3,10 +3,10 @@
 
 import GRunLoop
 
-/// `while !isDone { run(mode:before:) }` waits for a worker, and serves timers, sources and the user meanwhile. A run
-/// returns after a handled source, but not after a timer (items 28 and 205). So if the worker only sets the flag, the
-/// main thread does not check it (item 237). If the worker performs a closure on the main loop to set the flag, the run
-/// returns and the flag is checked immediately.
+/// `while !isDone { run(mode:before:) }` waits for a worker. During this wait, the loop still serves timers, sources
+/// and the user's events. A run returns after a handled source, but not after a timer (items 28 and 205). So if the
+/// worker only sets the flag `isDone`, the main thread does not check the flag until a source is handled (item 237). If
+/// the worker performs a closure on the main loop to set the flag, the run returns and the flag is checked immediately.
 enum FlagWait {
     static let scenario = Scenario(
         "flag-wait", "Waiting for a worker in run(mode:before:) while the loop goes on.",

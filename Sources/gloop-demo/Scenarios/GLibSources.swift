@@ -3,11 +3,11 @@
 
 import GRunLoop
 
-/// The home context of the main loop is GLib's default context, and every common mode serves it. Our passes call the
-/// sources that `g_timeout_add` or GIO add there, and our sleep also waits for them. Here each source starts the next,
-/// so the order is certain. Our timer adds a timeout, the timeout sends through a socket, and the socket's source
-/// signals our source. Then a timer of ours and a timeout of GLib's tick, and neither delays the other. A dispatched
-/// context counts as a handled source (item 26).
+/// The home context of the main loop is GLib's default context, and every common mode serves it. Our passes dispatch
+/// the sources that `g_timeout_add` or GIO add to the default context, and our sleep also waits for these sources. In
+/// this scenario each source starts the next source, so the order is certain. Our timer adds a timeout, the timeout
+/// sends through a socket, and the socket's source signals our source. Then a timer of ours and a timeout of GLib's
+/// tick, and neither delays the other. A dispatched context counts as a handled source (item 26).
 enum GLibSources {
     static let scenario = Scenario(
         "glib-sources", "GLib's timeouts and sockets are served in the same passes as our timers and sources.",

@@ -6,7 +6,8 @@ import GRunLoop
 
 /// The program calls `g_main_loop_run`, as `gtk_main` and `g_application_run` do, and does not run our loop. GLib
 /// dispatches the hub like any other GSource. So each iteration serves our items, the main dispatch queue and the main
-/// actor. Each event here starts the next, and another thread starts the first event while the host sleeps.
+/// actor. In this scenario each event starts the next event, and another thread starts the first event while the host
+/// sleeps.
 enum Hosted {
     static let scenario = Scenario(
         "hosted", "g_main_loop_run serves blocks, sources, timers, descriptors, the main queue and @MainActor.",

@@ -3,9 +3,9 @@
 
 import GRunLoop
 
-/// A host's callback runs our loop in a private mode. A callout of that run runs a loop of the host, as
-/// `gtk_dialog_run` does. Then each of them returns. The host's loops serve the ambient mode, and our run serves its
-/// private mode. After a nested loop has returned, the outer loop continues.
+/// A host's callback runs our loop in a private mode. A callout of our run runs a loop of the host, as `gtk_dialog_run`
+/// does. Then the nested loops return, the innermost first. The host's loops serve the ambient mode, and our run serves
+/// its private mode. After a nested loop has returned, the outer loop continues.
 enum HostedNested {
     static let scenario = Scenario(
         "hosted-nested", "A run of our loop in a host's callback, and the host's loop in our callout.",

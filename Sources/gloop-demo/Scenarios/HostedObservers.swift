@@ -3,10 +3,11 @@
 
 import GRunLoop
 
-/// A host sleeps in its own poll(), but beforeWaiting and afterWaiting bracket each of its sleeps, whatever wakes it.
-/// Its poll function is not replaced. Instead two sentinels, the first and the last source in the host's context,
-/// report the sleep's beginning and end. They exist only while an observer observes these two stages. The host counts
-/// as one endless run. This run begins with the loop's first work under the host, and ends when the loop is detached.
+/// A host sleeps in its own poll(), but the loop still calls observers of beforeWaiting before each of these sleeps,
+/// and observers of afterWaiting after it, whatever wakes the host. The host's poll function is not replaced. Instead
+/// two sentinels, the first and the last source in the host's context, report the sleep's beginning and end. The
+/// sentinels exist only while an observer observes beforeWaiting or afterWaiting. For observers, the host counts as one
+/// endless run. This run begins with the loop's first work under the host, and ends when the loop is detached.
 enum HostedObservers {
     static let scenario = Scenario(
         "hosted-observers", "Under g_main_loop_run, beforeWaiting and afterWaiting bracket each sleep of the host.",
@@ -41,8 +42,8 @@ enum HostedObservers {
 
     private static func run(_ log: Recorder) {
         let loop = GRunLoop.main
-        // Start a new run by detaching and attaching. Otherwise an earlier scenario of the tour may already have caused
-        // the report of entry.
+        // Start a new run by detaching and attaching. Otherwise an earlier scenario of the tour may have begun the run,
+        // and entry would not be reported again.
         loop.detach()
         loop.attach()
         log.line("GSources of ours", sourcesOfOurs)

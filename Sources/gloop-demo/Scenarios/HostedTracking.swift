@@ -3,9 +3,9 @@
 
 import GRunLoop
 
-/// While a host drives, the loop is in its ambient mode. While a drag lasts, the tracking mode is pushed as ambient
-/// mode. Then a timer of the default mode pauses. A timer of the common modes, the main queue and the host's own
-/// sources continue, as on macOS while a window is dragged or a menu is open.
+/// While a host drives, the loop is in its ambient mode. While a drag lasts, the tracking mode is pushed as the ambient
+/// mode. During the drag, a timer of the default mode pauses. A timer of the common modes, the main queue and the
+/// host's own sources continue, as on macOS while a window is dragged or a menu is open.
 enum HostedTracking {
     static let scenario = Scenario(
         "hosted-tracking", "A drag under a host pauses default-mode timers, while common timers continue.",
@@ -48,8 +48,8 @@ enum HostedTracking {
         drive(loop, counts, "after", log)
     }
 
-    /// Iterates GLib's context until the common timer and the host's timeout have fired ten times each. If the default
-    /// timer is not paused, it has fired by then.
+    /// Iterates GLib's context until the common timer and the host's timeout have fired ten times each. If the timer of
+    /// the default mode is not paused, it has fired before this function returns.
     private static func drive(_ loop: GRunLoop, _ counts: Counts, _ phase: String, _ log: Recorder) {
         counts.reset()
         Host.iterate { counts.common.value >= 10 && counts.host.value >= 10 }

@@ -4,8 +4,9 @@
 import GRunLoop
 
 /// An idle queue replaces the observer of the scenario idle-work. Its work runs only when nothing else is ready: due
-/// timers and new blocks are called first. While the loop runs in another mode, the work pauses. A queue with a time
-/// per pass does as much work in a pass as fits into that time. With an empty queue the loop sleeps.
+/// timers and new blocks are called first. While the loop runs in another mode, the work pauses. If a queue has a time
+/// per pass, the loop does as much of the queue's work in a pass as fits into that time. With an empty queue the loop
+/// sleeps.
 enum IdleQueue {
     static let scenario = Scenario(
         "idle-queue", "An idle queue runs its work when nothing else is ready, before the loop sleeps.",
@@ -36,7 +37,7 @@ enum IdleQueue {
         loop.add(rows, forMode: .default)
         defer { for item in [rows, tiles] { item.invalidate() } }
 
-        // Only passes in which some work was done are counted.
+        // `work` counts only the passes in which a closure of the queue was called.
         let work = Shared((pass: 0, count: 0))
         @Sendable func note(_ what: String) {
             let pass = passes.value
@@ -71,7 +72,8 @@ enum IdleQueue {
             }, forMode: dragging)
         log.line("dragging", "returned \(loop.run(mode: dragging, for: .patience))")
 
-        // Queues take turns. So the queue of tiles is added after the rows are done.
+        // Queues in the same mode take turns. So the queue of tiles is added only after the work of the queue of rows
+        // is done.
         rows.enqueue {
             for tile in 1...3 { tiles.enqueue { note("draws tile \(tile)") } }
             loop.add(tiles, forMode: .default)

@@ -6,9 +6,9 @@ import Glibc
 
 /// AFNetworking's network thread adds a source that is never signalled, and then runs its loop (item 272). Without the
 /// source the mode is empty, and the run ends immediately (items 203 and 245). Other threads give the thread work with
-/// `performOnThread`. `run(until:)` starts one run after another until its mode is empty, so `stop()` does not end it
-/// (item 209). To be stoppable, a thread must check a flag between two runs. While there is no work, the thread makes
-/// no passes and uses no processor time.
+/// `performOnThread`. `run(until:)` starts one run after another until the default mode is empty, so `stop()` ends only
+/// one of these runs (item 209). If other threads must be able to stop the thread, it must check a flag between two
+/// runs. While there is no work, the thread makes no passes and uses no processor time.
 enum KeepAliveThread {
     static let scenario = Scenario(
         "keep-alive-thread", "A thread that a source keeps alive, idle until other threads give it work.",
@@ -37,7 +37,7 @@ enum KeepAliveThread {
         let (wakeUps, runs) = (Shared(0), Shared(0))
         let cpuClock = Shared(clockid_t())
         let thread = LoopThread { loop in
-            // The mode is empty, so there is nothing to wait for.
+            // This run returns immediately, because the mode is empty.
             loop.run(until: GRunLoop.distantFuture)
             log.line("thread", "run(until:) with nothing to wait for returned at once")
 
@@ -71,8 +71,8 @@ enum KeepAliveThread {
         thread.join()
     }
 
-    /// Counts the thread's wake-ups in 30 ms without work. The thread's last wake-up may be late and be counted too. So
-    /// if the count is not zero, this repeats the measurement, up to five times in all.
+    /// Counts the thread's wake-ups in 30 ms without work. A wake-up from the time before may be late and be counted,
+    /// too. So if the count is not zero, this function repeats the measurement, up to five times in all.
     private static func idle(_ wakeUps: Shared<Int>, _ clock: clockid_t, _ log: Recorder) {
         var count = 0
         var used = Duration.zero

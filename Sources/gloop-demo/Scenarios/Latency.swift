@@ -5,8 +5,8 @@ import Dispatch
 import GRunLoop
 import Glibc
 
-/// Without this library, programs with a foreign main loop poll: a timeout of 50 ms runs the run loop once. In this
-/// library the main queue is an item of the loop. So the loop sleeps until there is a block.
+/// Without this library, programs with a foreign main loop poll: a timeout runs the run loop for one pass every 50 ms.
+/// In this library the main queue is an item of the loop. So the loop sleeps until the main queue has a block.
 enum Latency {
     static let scenario = Scenario(
         "latency", "The time from DispatchQueue.main.async to the block, with events and with a 50 ms poll.",
@@ -50,8 +50,8 @@ enum Latency {
 
     private static let idleTime = Duration.milliseconds(300)
 
-    /// Another thread enqueues one block after the other, after random pauses in microseconds. This thread drives the
-    /// loop.
+    /// Another thread enqueues blocks one after the other, after random pauses. The pauses are in microseconds. The
+    /// calling thread drives the main loop.
     private static func measure(
         samples: Int, pause: ClosedRange<UInt32>, drive: (() -> Bool) -> Void
     ) -> [Int64] {
@@ -76,7 +76,7 @@ enum Latency {
         return latencies.value
     }
 
-    /// How often the main loop wakes in 300 ms without work. The wake-up at the end of this time does not count.
+    /// How often the main loop wakes up in 300 ms without work. The wake-up at the end of the 300 ms does not count.
     private static func wakeUps(while drive: (() -> Bool) -> Void) -> Int {
         let count = Shared(0)
         let hasEnded = Shared(false)
@@ -90,8 +90,8 @@ enum Latency {
     }
 }
 
-/// The usual workaround: a timeout runs our loop every 50 ms. The timeout is in a context of its own, whose iterations
-/// do not drive our loop.
+/// The usual workaround: a timeout runs our loop every 50 ms. The timeout is in a separate context, because iterations
+/// of the default context would drive our loop.
 private final class Tickler {
     private(set) var ticks = 0
     private let host: PrivateHost

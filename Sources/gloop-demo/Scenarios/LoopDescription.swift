@@ -3,10 +3,10 @@
 
 import GRunLoop
 
-/// The description of a loop shows its flags, its current mode, and its common modes with their items. It shows every
-/// mode with its items and next deadlines (item 200). Each item shows its kind and its state (item 201). Here an
-/// observer prints the description of a loop that has one item of each kind. Addresses, descriptor numbers and times
-/// differ from run to run, so they are printed as `N`.
+/// The description of a loop shows the loop's flags, its current mode, and its common modes with their items. The
+/// description also shows every mode with its items and next deadlines (item 200), and for each item its kind and state
+/// (item 201). In this scenario, an observer prints the description of a loop that has one item of each kind.
+/// Addresses, descriptor numbers and times differ from run to run, so they are printed as `N`.
 enum LoopDescription {
     static let scenario = Scenario(
         "loop-description", "The description of a loop: its modes, and every item in them.",
@@ -103,7 +103,8 @@ enum LoopDescription {
 
     private static func withoutNumbers(_ line: Substring) -> String {
         String(line)
-            // While a timeline is recorded, the description also has the cost of each item.
+            // While a timeline is recorded, the description also has the cost of each item. Remove the costs, because
+            // they differ from run to run.
             .replacing(/calls = .+?, (total = .+? s, longest = .+? s, lateness = .+? s, )?/, with: "")
             .replacing(/0x[0-9a-f]{6,}/, with: "0xN")
             .replacing(/-?[0-9]+\.[0-9]{9} s/, with: "N s")

@@ -5,10 +5,10 @@ import Dispatch
 import GRunLoop
 
 /// The main dispatch queue is an item of the main loop (item 184). In each pass the loop runs the blocks that are in
-/// the queue at that moment (item 186). `DispatchQueue.main.sync` completes (item 191). The main actor uses this queue,
-/// so tasks and `Task.sleep` work. `MainActor.assumeIsolated` succeeds inside a callout of the main loop. The closures
-/// of items may be marked `@MainActor`. A private mode does not serve the queue (item 185). A run that is nested in one
-/// of the queue's blocks does not serve the queue either (item 188).
+/// the queue at that moment (item 186). `DispatchQueue.main.sync` completes (item 191). The main actor uses the main
+/// dispatch queue, so its tasks run and can call `Task.sleep`. `MainActor.assumeIsolated` succeeds inside a callout of
+/// the main loop. The closures of items may be marked `@MainActor`. A private mode does not serve the queue (item 185).
+/// A run that is nested in one of the queue's blocks does not serve the queue either (item 188).
 enum MainQueue {
     static let scenario = Scenario(
         "main-queue", "The main loop serves DispatchQueue.main and @MainActor without polling.",

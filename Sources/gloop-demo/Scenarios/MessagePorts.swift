@@ -6,10 +6,10 @@ import GRunLoop
 import GRunLoopMessagePorts
 import Glibc
 
-/// The service is another process of this program. It reports to its parent through the parent's port. The parent then
-/// sends requests: with few bytes, with a million bytes that are not copied, and with a descriptor to write into. While
-/// the loop waits for a reply, its timers still fire (item 254). If the service is killed, the pending request fails
-/// (item 257), and the service's name becomes free (item 247).
+/// The service is a second process of gloop-demo. The service reports to its parent process through the parent's port.
+/// The parent then sends three requests: one with few bytes, one with a million bytes that are not copied, and one with
+/// a descriptor to write into. While the loop waits for a reply, its timers still fire (item 254). If the service is
+/// killed, the pending request fails (item 257), and the service's name becomes free (item 247).
 enum MessagePorts {
     /// The hidden command that starts the service. Its arguments are the parent's name and the service's name.
     static let command = "message-port-service"
@@ -105,7 +105,7 @@ enum MessagePorts {
                     close(descriptor)
                 }
                 _ = try? reply.send()
-            // This reply is never sent.
+            // Keep the reply and never send it, so that the request stays pending.
             default: kept.value.append(reply)
             }
         }
@@ -129,7 +129,8 @@ enum MessagePorts {
     }
 }
 
-/// A directory for the ports' names. It is needed if XDG_RUNTIME_DIR is not set, as in a container.
+/// A directory for the ports' names. The scenario needs this directory if XDG_RUNTIME_DIR is not set, as in a
+/// container.
 private final class RuntimeDirectory {
     private let path: String?
 

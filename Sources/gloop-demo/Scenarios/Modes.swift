@@ -51,7 +51,8 @@ enum Modes {
 
         source.signal()
         log.line("signal a source of drawing")
-        // The timer fires once and is then invalid. So the mode has no item left, and the run finishes.
+        // The timer does not repeat, so it is invalid after it has fired. Then the mode has no item left, and the run
+        // finishes.
         var result = loop.run(mode: typing, for: .patience)
         log.line("run in typing", "returns", "\(result)")
         log.line("the source", source.isSignalled ? "is signalled still" : "has lost its signal")

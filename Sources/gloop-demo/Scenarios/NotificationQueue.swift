@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario notification-queue: notifications are posted now, as soon as possible, or when idle. Equal ones are posted
-// once.
+// Scenario notification-queue: notifications are posted now, as soon as possible, or when idle. Equal notifications are
+// posted once.
 
 import GRunLoop
 
 /// Each change of a document enqueues a layout and a save. However many changes a pass makes, the layout is done once,
 /// before the loop sleeps. The document is saved when the loop is idle. A notification that is not needed any more is
-/// dequeued. In another mode all notifications wait. A notification from another thread wakes the loop.
+/// dequeued. While the loop runs in another mode, all notifications wait. A notification from another thread wakes the
+/// loop.
 enum NotificationQueue {
     private enum Name {
         case warning, layout, save, index

@@ -4,10 +4,10 @@
 import GRunLoop
 
 /// The run makes two passes. In the first pass nothing is handled before the wait, so the loop calls the observers of
-/// beforeWaiting and afterWaiting (item 44). Then it fires the due timers (item 51). A block that this callout enqueues
-/// runs in the same pass (item 47). The second pass handles a version-0 source. So the loop polls without waiting and
-/// without calling those observers, and then services a ready item (item 43). The run returns at the end of this pass,
-/// because it was told to return after a source (item 26). Entry and exit are reported once (item 40).
+/// beforeWaiting and afterWaiting (item 44). Then it fires the due timers (item 51). A block that the timer's closure
+/// enqueues runs in the same pass (item 47). The second pass handles a version-0 source. So the loop polls without
+/// waiting and without calling those observers, and then services a ready item (item 43). The run returns at the end of
+/// this pass, because it was told to return after a source (item 26). Entry and exit are reported once (item 40).
 enum OnePass {
     static let scenario = Scenario(
         "one-pass", "One pass that sleeps and one that only looks, stage by stage.",

@@ -4,10 +4,11 @@
 import Dispatch
 import GRunLoop
 
-/// Articles about run loops show these patterns with `NSMachPort`. A worker sends a message with its own port, and the
-/// main thread replies to that port (item 246). Neither thread knows the other's loop. Until a port is invalidated, it
-/// keeps a thread's loop alive, even without any message (item 244). Then two threads send messages back and forth.
-/// Each pass delivers one message, in the order of sending (item 238), and each message wakes a sleeping loop.
+/// Articles about run loops show the following patterns with `NSMachPort`. A worker sends a message that contains the
+/// worker's own port, and the main thread replies to that port (item 246). Neither thread knows the other's loop. Until
+/// a port is invalidated, it keeps a thread's loop running, even if no message arrives (item 244). In the last pattern,
+/// two threads send messages back and forth. Each pass delivers one message, in the order of sending (item 238), and
+/// each message wakes a sleeping loop.
 enum Ports {
     static let scenario = Scenario(
         "ports", "Ports: two threads exchange ports, a port keeps a thread alive, and two threads play ball.",

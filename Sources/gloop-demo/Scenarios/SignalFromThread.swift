@@ -3,10 +3,10 @@
 
 import GRunLoop
 
-/// Signalling a source does not wake a sleeping loop (item 74), but `wakeUp()` does (item 67). A source that is
-/// signalled several times before it is serviced performs once (item 88). `performAndWait` enqueues a closure, wakes
-/// the loop, waits, and returns the closure's result (items 229 and 230). A stop from another thread ends the run
-/// immediately (item 64).
+/// Signalling a source does not wake a sleeping loop (item 74), but `wakeUp()` does (item 67). If a source is signalled
+/// several times before the loop services it, its closure is called only one time (item 88). `performAndWait` enqueues
+/// a closure, wakes the loop, waits, and returns the closure's result (items 229 and 230). A stop from another thread
+/// ends the run immediately (item 64).
 enum SignalFromThread {
     static let scenario = Scenario(
         "signal-from-thread", "Another thread signals a source of a sleeping loop, wakes it, and runs code there.",
@@ -64,7 +64,7 @@ enum SignalFromThread {
         _ = wait { loop.isWaiting }
         log.line("worker", "signals the source three times")
         for _ in 1...3 { source.signal() }
-        // The worker checks for 20 ms that nothing happens.
+        // The worker checks for 20 ms that the loop does not wake up and that the source stays signalled.
         let woke = wait(within: .milliseconds(20)) { wakeUps.value > 0 || !source.isSignalled }
         if !woke { log.line("worker", "nothing happens: the loop sleeps on, the source is signalled") }
         log.line("worker", "wakes the loop")
@@ -76,8 +76,8 @@ enum SignalFromThread {
         do {
             let sum = try loop.performAndWait(inModes: [mode]) {
                 log.line("loop", "computes it on \(isMainThread ? "the main" : "another") thread")
-                // From here on the worker and the loop run concurrently, and the loop may or may not sleep. So the
-                // observer must write no more lines.
+                // From here on, the worker and the loop run concurrently, so the order of the loop's sleeps and the
+                // worker's actions is not certain. So the observer must write no more lines.
                 observer.invalidate()
                 return 2 + 3
             }

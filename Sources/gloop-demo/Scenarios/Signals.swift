@@ -91,7 +91,7 @@ enum Signals {
         return answer.value.keys.sorted().compactMap { names[$0] }.joined(separator: " and ")
     }
 
-    /// The address of the signal's handler; 0 is the default action.
+    /// The address of the signal's handler; 0 if the signal has the default action.
     private static func action(of signal: Int32) -> Int {
         var action = sigaction()
         sigaction(signal, nil, &action)

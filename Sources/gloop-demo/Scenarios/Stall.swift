@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario stall: a callout that blocks the loop is reported, with its label and the function at fault.
+// Scenario stall: a callout that blocks the loop is reported, with the item's label and the function at fault.
 
 import GRunLoop
 import GRunLoopDiagnostics
 import Glibc
 
-/// The loop draws frames every 16 ms, asks a worker, and tracks a drag in a separate mode. One timer takes 300 ms
-/// (items 275, 276). To draw a timeline of this, use `gloop-demo run stall --timeline run.html`.
+/// The main loop draws frames every 16 ms, sends questions to a worker, and tracks a drag in a separate mode. One
+/// timer's closure takes 300 ms (items 275 and 276). To draw a timeline of this scenario, run `gloop-demo run stall
+/// --timeline run.html`.
 enum Stall {
     static let scenario = Scenario(
         "stall", "A timer that takes 300 ms is reported while it runs; --timeline draws it.",
@@ -66,7 +67,7 @@ enum Stall {
         return timer
     }
 
-    /// A worker with its own loop on another thread. It sends its answers to the main loop.
+    /// A worker with its own loop on another thread. The worker sends its answers to the main loop.
     private final class Worker: Sendable {
         let answers = Shared(0)
         private let thread: LoopThread
@@ -98,8 +99,8 @@ enum Stall {
     }
 }
 
-/// This calls in a loop, because a tail call would remove this function from the stack, and the report could not name
-/// it.
+/// This function makes its calls in a loop. If it made one call at its end, that tail call would remove the function
+/// from the stack, and the report could not name it.
 @inline(never) private func saveEverything() { for _ in 0..<10 { keepBusy(for: .milliseconds(30)) } }
 
 private func keepBusy(for span: Duration) { linger(until: GRunLoop.now.advanced(by: span)) }

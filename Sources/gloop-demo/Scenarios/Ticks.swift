@@ -3,8 +3,8 @@
 
 import GRunLoop
 
-/// Ticks stay on their grid. Ticks that are due while the task is busy become one tick with the latest date. When the
-/// task leaves the for-await loop, the timer is invalidated.
+/// Each tick is at a date of the timer's grid. Ticks that are due while the task is busy become one tick with the
+/// latest date. When the task leaves the for-await loop, the timer is invalidated.
 enum Ticks {
     static let scenario = Scenario(
         "ticks", "for await over a timer of the loop: it stays on its grid, and missed ticks are merged.",

@@ -8,8 +8,8 @@ import GRunLoop
 /// loop runs in another mode, the timer fires once late, and then continues on its grid (item 120). A timer never fires
 /// early (item 113).
 ///
-/// A tolerance lets the loop save wake-ups: a timer with a tolerance fires together with a later timer without one
-/// (items 140 and 141). A repeating timer's tolerance is at most half its interval (item 139).
+/// A tolerance lets the loop save wake-ups: a timer with a tolerance fires together with a later timer without a
+/// tolerance (items 140 and 141). A repeating timer's tolerance is at most half its interval (item 139).
 enum TimerGrid {
     static let scenario = Scenario(
         "timer-grid", "A late callout, skipped dates, and the effect of a tolerance.",
@@ -73,8 +73,8 @@ enum TimerGrid {
         log.note("fire \(fire): date \(grid.index(of: date)) of the grid, \(milliseconds(late)) late")
     }
 
-    /// Checks the next date that the loop computes. The loop computes it after the closure has returned. Then it runs
-    /// this block at the end of the same pass (item 47).
+    /// Checks the timer's next date. The loop computes this date after the timer's closure has returned. So the check
+    /// is in a block, which the loop runs at the end of the same pass (item 47).
     private static func checkNextDate(
         of timer: GRunLoop.Timer, after fire: Int, _ date: GRunLoop.Instant, _ grid: Grid, _ loop: GRunLoop,
         _ log: Recorder

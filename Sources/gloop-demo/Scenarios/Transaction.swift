@@ -3,11 +3,11 @@
 
 import GRunLoop
 
-/// Core Animation only records a change of a layer at first. An observer of beforeWaiting and exit commits all changes
-/// together. Its order is 2000000, so it is called after all observers that may make changes (item 269). A pass that
-/// only polls has no beforeWaiting, so the changes are committed at the exit of the run (items 33 and 40). If a commit
-/// makes a change, this change waits during the next sleep, unless the commit wakes the loop (item 270). A stop before
-/// the sleep ends the run immediately (item 61).
+/// Core Animation records each change of a layer, and commits the changes later. An observer of beforeWaiting and exit
+/// commits all changes together. The observer's order is 2000000, so it is called after all observers that may make
+/// changes (item 269). A pass that only polls has no beforeWaiting, so the changes are committed at the exit of the run
+/// (items 33 and 40). If a commit makes another change, that change is not committed before the coming sleep, unless
+/// the commit wakes the loop (item 270). A stop before the sleep ends the run immediately (item 61).
 enum Transaction {
     static let scenario = Scenario(
         "transaction", "Changes are collected and committed once, when the loop is about to sleep or the run ends.",
@@ -58,7 +58,8 @@ enum Transaction {
             loop.perform(inModes: [mode]) { layer.change("size", "block") }
         }
         loop.add(second, forMode: mode)
-        // This observer is added after the layer's observer, but is called before it, because its order is lower.
+        // The observer `late` is added after the layer's observer, but it is called before the layer's observer,
+        // because its order is lower.
         let late = GRunLoop.Observer(activities: .beforeWaiting) { observer, _ in
             guard layer.hasChanges else { return }
             log.line("observer", "of order \(observer.order) changes opacity")

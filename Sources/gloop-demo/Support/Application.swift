@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GApplication without windows, which drives the main loop as a GTK program does.
+// A GApplication without windows. It drives the main loop as in a GTK program.
 
 import CGRunGIO
 
@@ -25,8 +25,8 @@ enum Application {
         }
     }
 
-    /// Calls `g_application_run`, and calls `body` when the application is activated. To quit, `body` must have its
-    /// argument called on the main thread.
+    /// Calls `g_application_run`, and calls `body` when the application is activated. The argument of `body` is a
+    /// function that quits the application. Call that function on the main thread.
     static func run(_ body: @escaping (@escaping @Sendable () -> Void) -> Void) throws {
         guard let application = g_application_new(nil, cglib_application_non_unique) else {
             throw ScenarioError("g_application_new() has failed")

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GSocketService that sends back all data that it receives, and a client for it. Both use only GIO, and no run loop.
+// A GSocketService that sends back all data that it receives, and a client for this service. Both use only GIO, and no
+// run loop of ours.
 
 import CGRunGIO
 import Glibc
 
-/// A service on a free port of 127.0.0.1. It works when the thread-default context of its thread is iterated. Make it
-/// and close it on the same thread.
+/// A service on a free port of 127.0.0.1. It works while the thread-default context of its thread is iterated. Make and
+/// close the service on the same thread.
 final class EchoService {
     let port: UInt16
-    /// How many connections were accepted. `closed` counts how many of them the client has closed.
+    /// How many connections were accepted. `closed` is the number of these connections that the clients have closed.
     let accepted = Shared(0)
     let closed = Shared(0)
     private let service: UnsafeMutablePointer<GSocketService>
@@ -48,7 +49,7 @@ final class EchoService {
         g_object_unref(service)
     }
 
-    /// Open connections stay open until their clients close them.
+    /// Stops accepting connections. Open connections stay open until their clients close them.
     func close() {
         g_socket_service_stop(service)
         g_socket_listener_close(UnsafeMutableRawPointer(service).assumingMemoryBound(to: GSocketListener.self))
@@ -68,8 +69,8 @@ private typealias IncomingCallback =
         gpointer?
     ) -> gboolean
 
-/// One connection of the service. A pending read or write retains this object, so it lives until the client closes the
-/// connection.
+/// One connection of the service. A pending read or write retains this object, so this object lives until the client
+/// closes the connection.
 private final class Peer {
     private let stream: UnsafeMutablePointer<GIOStream>
     private let ended: () -> Void
@@ -101,7 +102,7 @@ private final class Peer {
         g_input_stream_read_bytes_async(input, 4096, G_PRIORITY_DEFAULT, nil, completed, data)
     }
 
-    /// Sends the bytes back. A greeting is so short that one write sends all of it.
+    /// Sends the bytes back. The clients' texts are so short that one write sends a whole text.
     private func write(_ bytes: OpaquePointer) {
         let completed: GAsyncReadyCallback = { output, result, data in
             guard let output, let data else { return }
@@ -115,7 +116,8 @@ private final class Peer {
     }
 }
 
-/// A socket that is connected to a port of 127.0.0.1. Its calls block, so it needs its own thread.
+/// A socket that is connected to a port of 127.0.0.1. The calls of the socket block, so use the client on a separate
+/// thread.
 final class EchoClient {
     private let socket: UnsafeMutablePointer<GSocket>
 

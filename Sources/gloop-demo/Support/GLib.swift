@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GLib sources with Swift closures. The C callbacks are nonisolated functions of this file. A callback in a main-actor
-// scope would end the program if it were called on another thread.
+// GLib sources with Swift closures. The C callbacks are nonisolated functions of this file. If a callback were isolated
+// to the main actor, a call on another thread would end the program.
 
 import CGRunGIO
 import Glibc
@@ -24,10 +24,10 @@ private final class Box {
 }
 
 enum GLibSource {
-    /// Adds a `GTimeoutSource` to a context, and returns its id there. Nil stands for GLib's default context.
-    /// ``remove(_:)`` works only for sources in that context.
+    /// Adds a `GTimeoutSource` to a context, and returns the id of the source in that context. Nil stands for GLib's
+    /// default context. ``remove(_:)`` works only for sources in the default context.
     ///
-    /// - Parameter body: returns whether it must be called again.
+    /// - Parameter body: called after the time. If it returns true, it is called again after the same time.
     @discardableResult static func addTimeout(
         milliseconds: UInt32, to context: OpaquePointer? = nil, _ body: @escaping () -> Bool
     ) -> UInt32 {
@@ -57,7 +57,7 @@ final class SocketPair: @unchecked Sendable {
         }
     }
 
-    /// A socket closes its descriptor when it is freed.
+    /// Frees the two sockets. A `GSocket` closes its descriptor when it is freed.
     deinit {
         for end in ends { g_object_unref(end) }
     }
@@ -68,7 +68,7 @@ final class SocketPair: @unchecked Sendable {
 
     /// Attaches a `GSocketSource` to GLib's default context. The source calls `body` with every text that is received.
     ///
-    /// - Parameter body: returns whether it must be called again.
+    /// - Parameter body: called with a text. If it returns false, it is not called for later texts.
     func receive(_ body: @escaping (String) -> Bool) {
         guard let source = g_socket_create_source(ends[1], G_IO_IN, nil) else { return }
         let box = Box { [self] in
@@ -85,7 +85,7 @@ final class SocketPair: @unchecked Sendable {
 }
 
 enum GLibError {
-    /// Calls a function whose last parameter is a `GError **`; throws if it returns nil.
+    /// Calls a function whose last parameter is a `GError **`. If the function returns nil, throws the error.
     static func check<Value>(_ call: (UnsafeMutablePointer<UnsafeMutablePointer<GError>?>) -> Value?) throws -> Value {
         var error: UnsafeMutablePointer<GError>?
         if let value = call(&error) { return value }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GLib's default context as a host sees it: iterating it, its GSources, and its poll records.
+// Functions that use GLib's default context as a host does: they iterate it, list its GSources, and count its poll
+// records.
 
 import CGRunGLib
 import GRunLoop
@@ -12,15 +13,16 @@ enum Host {
         while !condition() { g_main_context_iteration(nil, 1) }
     }
 
-    /// Runs a `GMainLoop` on the default context until `body`'s argument is called. Any thread may call that argument.
+    /// Runs a `GMainLoop` on the default context. The argument of `body` is a function that ends this loop. Any thread
+    /// may call that function.
     static func run(_ body: (@escaping @Sendable () -> Void) -> Void) {
         let loop = MainLoop()
         body { loop.quit() }
         loop.run()
     }
 
-    /// A `GMainLoop`. GLib ignores a quit before the loop runs. No callback quits the loop so early, because nothing
-    /// iterates the context before ``run()``.
+    /// A `GMainLoop`. If `g_main_loop_quit` is called before the loop runs, GLib ignores the call. No callback quits
+    /// the loop so early, because the context is not iterated before ``run()``.
     private final class MainLoop: @unchecked Sendable {
         private let loop = g_main_loop_new(nil, 0)
 
@@ -34,7 +36,7 @@ enum Host {
         while g_main_context_iteration(nil, 0) != 0 {}
     }
 
-    /// The name of the GSource that this thread dispatches; nil if there is no dispatch.
+    /// The name of the GSource that GLib dispatches on this thread; nil if GLib dispatches no GSource here.
     static var dispatchedSource: String? {
         guard let source = g_main_current_source() else { return nil }
         return name(of: source)
@@ -52,7 +54,7 @@ enum Host {
         }
     }
 
-    /// How many records the default context would pass to poll() now; -1 if it cannot be acquired.
+    /// How many records the default context would pass to poll() now; -1 if the context cannot be acquired.
     static var pollRecords: Int {
         let context = g_main_context_default()
         guard g_main_context_acquire(context) != 0 else { return -1 }
@@ -62,7 +64,8 @@ enum Host {
         g_main_context_prepare(context, &priority)
         var records = [GPollFD](repeating: GPollFD(), count: 64)
         let count = g_main_context_query(context, Int32.max, &timeout, &records, Int32(records.count))
-        // Check and dispatch the prepared sources, because GLib remembers which of them were ready.
+        // Finish the iteration: check and dispatch the prepared sources, because GLib remembers which sources were
+        // ready.
         if g_main_context_check(context, Int32.max, &records, min(count, Int32(records.count))) != 0 {
             g_main_context_dispatch(context)
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host with its own context instead of the default context. It does not serve the main run loop.
+// A host whose context is not GLib's default context. So this host does not serve the main run loop.
 
 import CGRunGLib
 

@@ -37,14 +37,14 @@ struct Series {
         $0 * 1000
     }
 
-    /// How many values are in each bin. Larger values count in the last bin.
+    /// How many values are in each bin. A value above the last bin counts in the last bin.
     var counts: [Int] {
         var counts = Self.bins.map { _ in 0 }
         for value in values { counts[Self.bins.firstIndex { value < $0 } ?? counts.count - 1] += 1 }
         return counts
     }
 
-    /// A row of text for each bin, from the first bin with values to the last one.
+    /// A row of text for each bin, from the first bin with values to the last bin with values.
     var histogram: [String] {
         let counts = counts
         guard let first = counts.firstIndex(where: { $0 > 0 }), let last = counts.lastIndex(where: { $0 > 0 }) else {
@@ -59,7 +59,7 @@ struct Series {
     }
 }
 
-/// An SVG with one histogram below the other.
+/// A drawing in the SVG format: histograms, one below the other.
 struct Plot {
     let series: [Series]
 

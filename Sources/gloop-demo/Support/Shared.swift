@@ -22,7 +22,7 @@ final class Shared<Value: Sendable>: Sendable {
 }
 
 extension Shared<Int> {
-    /// Returns the new value.
+    /// Adds 1 to the value, and returns the new value.
     @discardableResult func increment() -> Int {
         update { count in
             count += 1

@@ -5,8 +5,8 @@ import GRunLoop
 import Glibc
 
 extension Duration {
-    /// The time limit of every run in a scenario. Because of the limit, an error of the loop gives a wrong line, and
-    /// the program does not hang.
+    /// The time limit of every run in a scenario. If the loop has an error, the limit ends the run: the scenario gets a
+    /// wrong line, and the program does not hang.
     static let patience = Duration.seconds(20)
 
     var nanoseconds: Int64 {
@@ -25,7 +25,7 @@ func wait(within limit: Duration = .patience, until condition: () -> Bool) -> Bo
     return true
 }
 
-/// Blocks the calling thread until a date, but for 20 s at most, to simulate long work.
+/// Blocks the calling thread until a date, but for 20 s at most. Scenarios call this function to simulate long work.
 func linger(until date: GRunLoop.Instant) {
     _ = wait(within: .patience) { GRunLoop.now >= date }
 }
@@ -41,7 +41,7 @@ struct Grid: Sendable {
         interval = timer.interval
     }
 
-    /// The number of intervals from the first date to this date.
+    /// The number of intervals from the first date of the grid to `date`.
     func index(of date: GRunLoop.Instant) -> Int64 {
         first.duration(to: date).nanoseconds / interval.nanoseconds
     }

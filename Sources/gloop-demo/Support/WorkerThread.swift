@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads for scenarios: a thread that runs a closure, and a thread that also passes on its run loop.
+// Threads for scenarios: a thread that runs a closure, and a thread whose run loop the creator can use.
 
 import Dispatch
 import GRunLoop
 import Glibc
 
-/// A thread that runs a closure. Its creator must join it.
+/// A thread that runs a closure. The creator of the thread must join it.
 struct WorkerThread: Sendable {
     private final class Start: Sendable {
         let body: @Sendable () -> Void
@@ -44,7 +44,7 @@ struct LoopThread: Sendable {
 
     /// Starts the thread, and waits until its run loop exists.
     ///
-    /// - Parameter body: called with the thread's run loop. It adds items to the loop and runs it.
+    /// - Parameter body: called on the new thread with its run loop. `body` adds items to this loop and runs the loop.
     init(_ body: @escaping @Sendable (GRunLoop) -> Void) {
         let handover = Shared<GRunLoop?>(nil)
         let isReady = DispatchSemaphore(value: 0)
@@ -67,6 +67,7 @@ struct LoopThread: Sendable {
 var isMainThread: Bool { pthread_equal(pthread_self(), MainThread.handle) != 0 }
 
 enum MainThread {
-    /// The main thread. `main` reads this first, because the first read stores the calling thread.
+    /// The main thread. `main` must read this property before other threads do, because the first read stores the
+    /// calling thread.
     static let handle = pthread_self()
 }

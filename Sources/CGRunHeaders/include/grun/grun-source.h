@@ -158,8 +158,8 @@ gint grun_source_get_order (GRunSource *source);
  * @source: a source
  *
  * Removes the source from every mode of every loop, permanently. The `cancel` function of grun_source_new_full() is
- * called once for each mode, on this thread. Its `notify` is called when the source is freed, which may be later. A
- * second call does nothing.
+ * called once for each mode, on this thread. The source's `notify` is called when the source is freed, which may be
+ * later. A second call does nothing.
  *
  * Threads: any. Core Foundation: `CFRunLoopSourceInvalidate`.
  */

@@ -48,7 +48,7 @@ void grun_timeline_stop (void);
  * network. You can call this several times.
  *
  * A new file has the mode 0644 without the bits of the umask. An existing file keeps its mode. In a sticky folder such
- * as /tmp, a file, a link or a pipe of another user is not touched: that is an error.
+ * as /tmp, if another user's file, link or pipe has the name, the call fails and does not touch it.
  *
  * Threads: any; the call takes some milliseconds for each thousand records.
  *

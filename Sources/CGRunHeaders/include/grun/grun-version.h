@@ -58,8 +58,8 @@ G_BEGIN_DECLS
  *
  * Threads: any. GLib: glib_check_version().
  *
- * Returns: (nullable) (transfer none): %NULL if the program can use the library; otherwise a text with the library's
- *   version and the reason, which belongs to the library
+ * Returns: (nullable) (transfer none): %NULL if the program can use the library; otherwise a text, owned by the
+ *   library, with the library's version and the reason
  */
 GRUN_AVAILABLE_IN_1_0
 const char *grun_check_version (guint required_major,
