@@ -14,10 +14,24 @@
 #include <unistd.h>
 
 typedef struct {
+    pid_t thread;
+    unsigned long waits;
+} busy_thread;
+
+// Threads that ran all the time while a test waited for them. Used by the main thread only.
+static busy_thread ignored[64];
+static unsigned ignored_count;
+
+typedef struct {
     bool do_sleep;
     unsigned threads;
     unsigned long switches;
 } scan;
+
+typedef struct {
+    bool is_running;
+    unsigned long waits, preemptions;
+} state;
 
 static unsigned long number_after(const char *text, const char *name)
 {
@@ -25,40 +39,58 @@ static unsigned long number_after(const char *text, const char *name)
     return found == NULL ? 0 : strtoul(found + strlen(name), NULL, 10);
 }
 
-// Adds a thread to a scan. The thread may have ended since the folder was read.
-static void add(scan *all, int folder, const char *thread)
+// Reads the state of a thread. Returns false if the thread has ended since the folder was read.
+static bool read_state(int folder, const char *thread, state *found)
 {
     char path[64], text[4096];
     snprintf(path, sizeof path, "%.16s/status", thread);
     int file = openat(folder, path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
-        return;
+        return false;
     ssize_t length = read(file, text, sizeof text - 1);
     close(file);
     if (length <= 0)
-        return;
+        return false;
     text[length] = 0;
     // The name of the thread comes before the state, but no newline can be in it. D is a short wait in the kernel.
-    const char *state = strstr(text, "\nState:\t");
-    if (state != NULL && (state[8] == 'R' || state[8] == 'D'))
-        all->do_sleep = false;
-    all->threads++;
-    all->switches += number_after(text, "\nvoluntary_ctxt_switches:\t");
-    all->switches += number_after(text, "\nnonvoluntary_ctxt_switches:\t");
+    const char *line = strstr(text, "\nState:\t");
+    found->is_running = line != NULL && (line[8] == 'R' || line[8] == 'D');
+    found->waits = number_after(text, "\nvoluntary_ctxt_switches:\t");
+    found->preemptions = number_after(text, "\nnonvoluntary_ctxt_switches:\t");
+    return true;
 }
 
-static scan look(void)
+// Whether the thread is ignored, and has not waited since then.
+static bool is_ignored(pid_t thread, unsigned long waits)
+{
+    for (unsigned i = 0; i < ignored_count; i++)
+        if (ignored[i].thread == thread && ignored[i].waits == waits)
+            return true;
+    return false;
+}
+
+// Reads the states of all other threads. If `ignores` is true, ignores those that run.
+static scan look(bool ignores)
 {
     scan all = {.do_sleep = true};
     DIR *threads = opendir("/proc/self/task");
     if (threads == NULL)
         return all;
-    char own[16];
-    snprintf(own, sizeof own, "%d", gettid());
     const struct dirent *entry;
-    while ((entry = readdir(threads)) != NULL)
-        if (entry->d_name[0] != '.' && strcmp(entry->d_name, own) != 0)
-            add(&all, dirfd(threads), entry->d_name);
+    while ((entry = readdir(threads)) != NULL) {
+        pid_t thread = (pid_t)atoi(entry->d_name);
+        state found;
+        if (thread == 0 || thread == gettid() || !read_state(dirfd(threads), entry->d_name, &found) ||
+            is_ignored(thread, found.waits))
+            continue;
+        if (found.is_running && ignores && ignored_count < sizeof ignored / sizeof *ignored) {
+            ignored[ignored_count++] = (busy_thread){thread, found.waits};
+            continue;
+        }
+        all.do_sleep = all.do_sleep && !found.is_running;
+        all.threads++;
+        all.switches += found.waits + found.preemptions;
+    }
     closedir(threads);
     return all;
 }
@@ -67,9 +99,15 @@ static scan look(void)
 // second scan must find that no thread has run in between.
 bool cgrun_testing_other_threads_sleep(void)
 {
-    scan first = look();
+    scan first = look(false);
     if (!first.do_sleep)
         return false;
-    scan second = look();
+    scan second = look(false);
     return second.do_sleep && second.threads == first.threads && second.switches == first.switches;
+}
+
+void cgrun_testing_ignore_running_threads(void)
+{
+    ignored_count = 0;
+    look(true);
 }

@@ -85,7 +85,10 @@ extension GRunLoop {
         }
 
         private func refuse(_ position: Int) -> Never {
-            Log.fatal("MessageData", "there is no byte at position \(position) of \(count)")
+            Log.fatal(
+                "MessageData",
+                "there is no byte at position \(position), because the data has \(count) bytes; compare it with count "
+                    + "first")
         }
 
         /// Calls a closure with the bytes. Collections of the standard library use this method to copy all bytes in one

@@ -166,7 +166,7 @@ extension GRunLoop {
             case .transportError(let errno) where [EPERM, EACCES, ENOSYS].contains(errno):
                 KernelRefusal.message("one of sendmsg(2), memfd_create(2), epoll_create1(2) and epoll_ctl(2)", errno)
             case .transportError(let errno):
-                "the message cannot be sent or received (\(errorMessage(errno)))"
+                "a system call for the message has failed unexpectedly (\(errorMessage(errno))); look up this error"
             case .becameInvalid:
                 "the message port has become invalid, because its process has ended or has closed the connection; look "
                     + "the port up again"

@@ -2,7 +2,6 @@
 // Virtual time of the main loop in a test that awaits.
 
 public import GRunLoop
-import Glibc
 public import Testing
 
 /// The clock of the main loop inside ``withVirtualTime(from:sourceLocation:_:)``.
@@ -43,14 +42,14 @@ public import Testing
     public func advance(to end: GRunLoop.Instant) async {
         guard beginMove() else { return }
         defer { isAdvancing = false }
-        let threads = ContinuousClock.now.advanced(by: limitForThreads)
-        guard await settle(threads) else { return }
+        var rest = Duration.seconds(5)
+        guard await settle(&rest) else { return }
         while let next = loop.nextDeadline(in: .default), next <= end {
             loop.moveVirtualTime(to: next)
-            guard await settle(threads) else { return }
+            guard await settle(&rest) else { return }
         }
         loop.moveVirtualTime(to: end)
-        _ = await settle(threads)
+        _ = await settle(&rest)
     }
 
     /// Moves the clock to the date of the next timer or delayed perform, and fires it.
@@ -61,27 +60,21 @@ public import Testing
     @discardableResult public func advanceToNextTimer() async -> Bool {
         guard beginMove() else { return false }
         defer { isAdvancing = false }
-        let threads = ContinuousClock.now.advanced(by: limitForThreads)
-        guard await settle(threads), let next = loop.nextDeadline(in: .default) else { return false }
+        var rest = Duration.seconds(5)
+        guard await settle(&rest), let next = loop.nextDeadline(in: .default) else { return false }
         loop.moveVirtualTime(to: next)
-        return await settle(threads)
+        return await settle(&rest)
     }
 
-    /// Lets the main loop do what is ready. All steps of one advance wait for other threads until `threads`. If a task
-    /// that awaited the loop goes on in this step, the step waits for it for up to 500 ms more, because another thread
-    /// may run all the time.
+    /// Lets the main loop do what is ready, and waits for the process's other threads: 500 ms in a step, and five seconds
+    /// in all steps of one advance.
     ///
     /// Returns false if the loop stays busy, if the task was cancelled, or if virtual time has ended meanwhile.
-    private func settle(_ threads: ContinuousClock.Instant) async -> Bool {
-        let tasks = loop.awaitingTaskCount
+    private func settle(_ rest: inout Duration) async -> Bool {
         let now = ContinuousClock.now
-        let end = now.advanced(by: limitForLoop)
-        var isIdle = await mainLoopSettles(before: end, threadsBefore: threads)
-        let late = now.advanced(by: .milliseconds(500))
-        while isIdle, threads < now, loop.awaitingTaskCount < tasks, ContinuousClock.now < late {
-            usleep(100)
-            isIdle = await mainLoopSettles(before: end, threadsBefore: threads)
-        }
+        let threads = now.advanced(by: max(.milliseconds(1), min(rest, limitForThreads)))
+        let isIdle = await mainLoopSettles(before: now.advanced(by: limitForLoop), threadsBefore: threads)
+        rest -= ContinuousClock.now - now
         if !isIdle {
             fail(at: sourceLocation, "the main loop is still busy after \(limitForLoop). \(pendingWorkOfMainLoop()).")
         }

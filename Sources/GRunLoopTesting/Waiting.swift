@@ -41,8 +41,8 @@ let limitForLoop = Duration.seconds(10)
 }
 
 /// Suspends until the main loop has nothing to do and is about to sleep, and no other thread of the process runs. A job
-/// that was resumed on another thread has then come back to the main actor, or waits for something else. After the time
-/// `threadsBefore`, the other threads do not count.
+/// that was resumed on another thread has then come back to the main actor, or waits for something else. A thread that
+/// still runs at `threadsBefore` is ignored from then on, until it waits for something.
 ///
 /// Returns false if the main loop is still busy at `end`.
 @MainActor func mainLoopSettles(
@@ -53,11 +53,14 @@ let limitForLoop = Duration.seconds(10)
         let now = ContinuousClock.now
         if activity == .beforeTimers { return now >= end ? false : nil }
         if loop.hasReadyWork { return nil }
-        guard cgrun_testing_other_threads_sleep() || now >= threadsBefore else {
-            // Leaves the processor to the threads that run.
-            usleep(100)
-            loop.wakeUp()
-            return nil
+        if !cgrun_testing_other_threads_sleep() {
+            guard now >= threadsBefore else {
+                // Leaves the processor to the threads that run.
+                usleep(100)
+                loop.wakeUp()
+                return nil
+            }
+            cgrun_testing_ignore_running_threads()
         }
         // A thread may have enqueued a job before it fell asleep.
         return loop.hasReadyWork ? nil : true

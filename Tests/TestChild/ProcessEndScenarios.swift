@@ -12,11 +12,11 @@ import TestSupport
 private let ends: [(name: String, message: String, body: @Sendable () throws -> Void)] = [
     ("ends-mode", "GRunLoop.Mode: the name of a mode is empty", { say("\(GRunLoop.Mode(emptyName))") }),
     (
-        "ends-data", "GRunLoop.MessageData: there is no byte at position 3 of 3",
+        "ends-data", "GRunLoop.MessageData: there is no byte at position 3, because the data has 3 bytes",
         { say("\(GRunLoop.MessageData([1, 2, 3])[3])") }
     ),
     (
-        "ends-data-before", "GRunLoop.MessageData: there is no byte at position -1 of 3",
+        "ends-data-before", "GRunLoop.MessageData: there is no byte at position -1, because the data has 3 bytes",
         { say("\(GRunLoop.MessageData([1, 2, 3])[-1])") }
     ),
     ("ends-perform", "GRunLoop.performAndWait: the list of modes is empty", { try performNowhere() }),

@@ -19,8 +19,11 @@ void grun_testing_end(void);
 
 // MARK: threads.c
 
-/// Whether all other threads of the process sleep. True if that cannot be found out.
+/// Whether all other threads of the process sleep, except those that are ignored. True if that cannot be found out.
 bool cgrun_testing_other_threads_sleep(void);
+
+/// Ignores the threads that run now, until they wait for something.
+void cgrun_testing_ignore_running_threads(void);
 
 // MARK: gtk.c
 

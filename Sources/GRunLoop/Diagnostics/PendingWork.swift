@@ -29,9 +29,6 @@ extension GRunLoop {
         return lines
     }
 
-    /// The number of tasks that await the loop, because they sleep on its clock or wait for its items. Any thread.
-    package var awaitingTaskCount: Int { lock.withLock { waiters.count } }
-
     /// Whether the innermost run would serve something without a wait, or libdispatch has not announced a block of the
     /// main queue yet. False if no run is on the stack. The loop's own thread, outside of a main-queue block.
     package var hasReadyWork: Bool {

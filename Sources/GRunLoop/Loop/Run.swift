@@ -88,8 +88,8 @@ final class Frame {
     @exclusivity(unchecked) var contexts = AcquiredContexts()
     @exclusivity(unchecked) var kept = Kept()
     @exclusivity(unchecked) var called = Called()
-    /// The ``CalloutMark`` of the last callout of this frame that began while the loop was traced, or watched by a
-    /// stall monitor.
+    /// The ``CalloutMark`` of this frame's last callout. A callout stores its mark only if a loop is traced, or watched
+    /// by a stall monitor, when the callout begins.
     let callout = Atomic<UInt>(0)
 
     init(of run: Run, in mode: ModeState) {

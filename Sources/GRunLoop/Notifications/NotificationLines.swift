@@ -146,8 +146,8 @@ struct NotificationLines {
         #endif
     }
 
-    /// Returns the numbers above `first` of notifications that may be the same as a notification with `key`: by name,
-    /// by sender or by both.
+    /// Returns the numbers of waiting notifications that may be the same as a notification with `key`, but only numbers
+    /// greater than `first`. `coalescing` says whether the name, the sender or both are compared.
     func alike(_ key: NotificationKey, _ coalescing: GRunLoop.Coalescing, after first: UInt64) -> [UInt64] {
         guard let likeness = CoalescingKey(key, coalescing), let found = alikes[likeness] else { return [] }
         return found.filter { $0 > first }

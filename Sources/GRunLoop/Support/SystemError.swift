@@ -44,7 +44,7 @@ extension GRunLoop {
                     + "source before the descriptor is closed"
             case .notPollable(let descriptor):
                 "a run loop cannot watch descriptor \(descriptor), because it is always ready, as files, directories "
-                    + "and /dev/null are; read it directly or from a version-0 source"
+                    + "and /dev/null are; read it directly, or in the closure of a version-0 source"
             case .signalRefused(let signal): SignalRefusal.refused(signal)
             case .signalHandled(let signal): SignalRefusal.handled(signal)
             case .notAChild(let pid):
@@ -59,7 +59,7 @@ extension GRunLoop {
                 "no descriptor, thread or memory is left (\(errorMessage(errno))); close descriptors or raise the "
                     + "limit, and try again"
             case .forbidden(let call, let errno) where ["pidfd_open(2)", "waitid(2)"].contains(call):
-                KernelRefusal.message(call, errno) + " (Linux 5.4 or later), or use g_child_watch_add()"
+                KernelRefusal.message(call, errno) + ", which Linux 5.4 or later has, or use g_child_watch_add()"
             case .forbidden(let call, let errno): KernelRefusal.message(call, errno)
             case .failed(let call, let errno, nil): "\(call) has failed (\(errorMessage(errno)))"
             case .failed(_, let errno, let path?):

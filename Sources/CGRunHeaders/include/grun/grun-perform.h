@@ -42,7 +42,8 @@ void grun_loop_perform_block (GRunLoop *loop,
  * @user_data: (nullable): the data to pass to @func
  * @notify: (nullable): called with @user_data after @func, or when the block is dropped
  *
- * Enqueues a block for the first of several modes that runs. It does not wake a sleeping loop.
+ * Enqueues a block for several modes. The block is called once, when the loop next runs in one of these modes. This
+ * function does not wake a sleeping loop.
  *
  * Threads: any. Core Foundation: `CFRunLoopPerformBlock` with an array.
  */

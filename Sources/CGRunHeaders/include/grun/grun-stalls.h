@@ -49,9 +49,9 @@ typedef void (*GRunStallFunc) (GRunLoop *loop,
  * callbacks of the host are not reported.
  *
  * A report does not wait for a lock that the stalled thread holds, such as the lock of the dynamic linker, of the log
- * or of a stream. If the stalled thread holds the lock of malloc(), @func is called only when this lock is free. After
- * 50 milliseconds, write() writes a line with addresses instead of names to standard error. Without @func, it also
- * writes this line if the log does not return within 50 milliseconds.
+ * or of a stream. If the stalled thread holds the lock of malloc(), @func is called only when this lock is free. If the
+ * lock is not free after 50 milliseconds, the library writes a line to standard error by write(), with addresses instead
+ * of names. Without @func, it also writes this line if the log does not return within 50 milliseconds.
  *
  * @func must not wait for a lock that the loop's thread holds. For example, printf() waits if that thread holds the
  * lock of standard output.
