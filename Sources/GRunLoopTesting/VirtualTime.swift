@@ -66,8 +66,8 @@ public import Testing
         return await settle(&rest)
     }
 
-    /// Lets the main loop do what is ready, and waits for the process's other threads: 500 ms in a step, and five seconds
-    /// in all steps of one advance.
+    /// Lets the main loop do what is ready, and waits for the process's other threads: 500 ms in a step, and five
+    /// seconds in all steps of one advance.
     ///
     /// Returns false if the loop stays busy, if the task was cancelled, or if virtual time has ended meanwhile.
     private func settle(_ rest: inout Duration) async -> Bool {
