@@ -99,8 +99,8 @@ final class MessageConnection: @unchecked Sendable {
     }
 
     /// If the data of a reply is sent as shared memory, and the reply can be sent now, makes this memory and copies the
-    /// data to it. Called without the lock, because the time grows with the size of the data. Returns whether the memory
-    /// was counted as untaken.
+    /// data to it. Called without the lock, because the time grows with the size of the data. Returns whether the
+    /// memory was counted as untaken.
     ///
     /// - Parameter isNext: whether the reply is the next one to be sent. Called with the lock held.
     private func prepare(_ packet: OutgoingPacket, isNext: () -> Bool) -> Bool {

@@ -50,8 +50,8 @@ typedef void (*GRunStallFunc) (GRunLoop *loop,
  *
  * A report does not wait for a lock that the stalled thread holds, such as the lock of the dynamic linker, of the log
  * or of a stream. If the stalled thread holds the lock of malloc(), @func is called only when this lock is free. If the
- * lock is not free after 50 milliseconds, the library writes a line to standard error by write(), with addresses instead
- * of names. Without @func, it also writes this line if the log does not return within 50 milliseconds.
+ * lock is not free after 50 milliseconds, the library writes a line to standard error by write(), with addresses
+ * instead of names. Without @func, it also writes this line if the log does not return within 50 milliseconds.
  *
  * @func must not wait for a lock that the loop's thread holds. For example, printf() waits if that thread holds the
  * lock of standard output.
