@@ -166,7 +166,8 @@ extension GRunLoop {
             case .transportError(let errno) where [EPERM, EACCES, ENOSYS].contains(errno):
                 KernelRefusal.message("one of sendmsg(2), memfd_create(2), epoll_create1(2) and epoll_ctl(2)", errno)
             case .transportError(let errno):
-                "a system call for the message has failed unexpectedly (\(errorMessage(errno))); look up this error"
+                "the message was not sent, because a system call has failed unexpectedly (\(errorMessage(errno))); "
+                    + "look up this error"
             case .becameInvalid:
                 "the message port has become invalid, because its process has ended or has closed the connection; look "
                     + "the port up again"

@@ -127,7 +127,7 @@ public import Testing
 /// callout moves the clock by itself: it jumps where it would sleep.
 ///
 /// These use real time: `Task.sleep(for:)`, `DispatchQueue.main.asyncAfter`, timers of Foundation, and `g_timeout_add`.
-/// A timer that another thread makes gets its date from the real clock, so use `perform(after:)` there.
+/// A timer that another thread makes gets its date from the real clock.
 /// If the test waits for more than two seconds while its clock stands still, a note on standard error says so, and
 /// lists the work that is pending.
 ///
