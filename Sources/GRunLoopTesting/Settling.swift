@@ -54,8 +54,8 @@ extension GRunLoop {
     /// threads sleep, because a task may be on its way back to the main actor. It waits half a second at most for
     /// that, because threads of other tests may run all the time.
     ///
-    /// It does not wait for timers that are due later, nor for other processes. Use
-    /// `eventually` to wait for a result.
+    /// It does not wait for timers that are due later, nor for other processes. A thread that reads a file, sleeps or
+    /// waits for a lock counts as asleep. To wait for a result, use `eventually`.
     ///
     /// - Parameters:
     ///   - limit: how long to wait. If the loop is still busy then, the test fails, and the message lists the work that

@@ -128,6 +128,7 @@ public import Testing
 ///
 /// These use real time: `Task.sleep(for:)`, `DispatchQueue.main.asyncAfter`, timers of Foundation, and `g_timeout_add`.
 /// A timer that another thread makes gets its date from the real clock.
+///
 /// If the test waits for more than two seconds while its clock stands still, a note on standard error says so, and
 /// lists the work that is pending.
 ///
