@@ -62,7 +62,7 @@ public struct LoadError: Error, Equatable {
 
     /// Loads the names from a file, a name each line.
     public func load(from path: String) async throws(LoadError) {
-        if Fault.blockedLoop.isPlanted { usleep(120_000) }
+        if Fault.blockedLoop.isPlanted { usleep(400_000) }
         precondition(!Fault.crash.isPlanted, "the planted crash")
         let (text, error) = await contents(ofFileAt: path)
         if let error, !Fault.lostError.isPlanted { throw LoadError(message: error) }
