@@ -52,6 +52,8 @@ public import Testing
         for stall in stalls.withLock({ $0 }) {
             // The frames further out are those of the driver.
             let frames = stall.frames.prefix(16).map { "\n    \($0)" }.joined()
+            // A test that settles reads the states of all threads, which may take long on a busy machine.
+            if frames.contains("cgrun_testing_other_threads_sleep") { continue }
             fail(at: sourceLocation, "the main loop stalled: a callback \(stall.summary)\(frames)")
         }
     }
@@ -64,8 +66,10 @@ public import Testing
         fail(at: sourceLocation, "expectNoStall cannot watch the main loop: its thread does not run")
     }
     let result = try await body()
-    // Ends the callout that the closure is in. Then the monitor's thread reports how long the callout has taken.
-    await mainLoopWakes()
-    while stalls.withLock({ $0.last?.isOver == false }), ContinuousClock.now < end { await mainLoopWakes() }
+    // Ends the callout that the closure is in. The monitor's thread may have noticed a stall, and then takes some
+    // milliseconds until it reports the stall, and how long the callout has taken.
+    for _ in 0..<3 { await mainLoopWakes() }
+    let late = ContinuousClock.now.advanced(by: .seconds(1))
+    while stalls.withLock({ $0.last?.isOver == false }), ContinuousClock.now < late { await mainLoopWakes() }
     return result
 }
