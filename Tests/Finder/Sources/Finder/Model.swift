@@ -62,7 +62,9 @@ public struct LoadError: Error, Equatable {
 
     /// Loads the names from a file, a name each line.
     public func load(from path: String) async throws(LoadError) {
-        if Fault.blockedLoop.isPlanted { usleep(400_000) }
+        // Not a sleep, which the signal of the stall monitor would end.
+        let end = ContinuousClock.now.advanced(by: .milliseconds(Fault.blockedLoop.isPlanted ? 400 : 0))
+        while ContinuousClock.now < end {}
         precondition(!Fault.crash.isPlanted, "the planted crash")
         let (text, error) = await contents(ofFileAt: path)
         if let error, !Fault.lostError.isPlanted { throw LoadError(message: error) }
