@@ -27,7 +27,7 @@ typedef struct {
 /// would displace the answers for larger memory.
 enum { SMALL = 1 << 20, ANSWERS = 64 };
 
-// The answers, of which `next_answer` is replaced next. Guarded by `lock`.
+// The answers. The next one to be replaced has the index `next_answer`. Guarded by `lock`.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Answer answers[ANSWERS];
 static unsigned next_answer;

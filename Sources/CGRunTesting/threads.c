@@ -16,6 +16,7 @@
 typedef struct {
     pid_t thread;
     unsigned long waits;
+    bool is_found;
 } busy_thread;
 
 // Threads that ran all the time while a test waited for them. Used by the main thread only.
@@ -60,13 +61,27 @@ static bool read_state(int folder, const char *thread, state *found)
     return true;
 }
 
-// Whether the thread is ignored, and has not waited since then.
+// Whether the thread is ignored, and has not waited since then. Notes that the scan has found the thread.
 static bool is_ignored(pid_t thread, unsigned long waits)
 {
-    for (unsigned i = 0; i < ignored_count; i++)
-        if (ignored[i].thread == thread && ignored[i].waits == waits)
+    for (unsigned i = 0; i < ignored_count; i++) {
+        if (ignored[i].thread == thread && ignored[i].waits == waits) {
+            ignored[i].is_found = true;
             return true;
+        }
+    }
     return false;
+}
+
+// Forgets the ignored threads that a scan has not found: they have waited or ended. Their numbers can belong to other
+// threads later.
+static void forget_others(void)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < ignored_count; i++)
+        if (ignored[i].is_found)
+            ignored[kept++] = (busy_thread){ignored[i].thread, ignored[i].waits, false};
+    ignored_count = kept;
 }
 
 // Reads the states of all other threads. If `ignores` is true, ignores those that run.
@@ -84,7 +99,7 @@ static scan look(bool ignores)
             is_ignored(thread, found.waits))
             continue;
         if (found.is_running && ignores && ignored_count < sizeof ignored / sizeof *ignored) {
-            ignored[ignored_count++] = (busy_thread){thread, found.waits};
+            ignored[ignored_count++] = (busy_thread){thread, found.waits, true};
             continue;
         }
         all.do_sleep = all.do_sleep && !found.is_running;
@@ -92,6 +107,7 @@ static scan look(bool ignores)
         all.switches += found.waits + found.preemptions;
     }
     closedir(threads);
+    forget_others();
     return all;
 }
 

@@ -59,8 +59,8 @@ extension GRunLoop {
     /// - Jobs of the main actor are not blocks of `DispatchQueue.main` any more. The loop serves both, but each in its
     ///   own order. In a nested run inside a job of the main actor, `DispatchQueue.main` is served, too. Inside a block
     ///   of `DispatchQueue.main`, only the main actor is served.
-    /// - The main actor is served in the common modes of the main loop, whoever drives the loop. Without a run or a
-    ///   host of the main loop, the main actor stands still.
+    /// - The main actor is served in the common modes of the main loop, under each driver. If nothing runs or hosts the
+    ///   main loop, no job of the main actor runs.
     /// - `Task.sleep` still uses Swift's own timers.
     public enum MainExecutor {
         /// Makes the main loop the executor of the main actor, until the process ends. Call it once, in a synchronous

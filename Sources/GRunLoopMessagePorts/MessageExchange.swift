@@ -40,8 +40,7 @@ struct MessageExchanges {
     private var sending = ExchangeQueue()
     /// The exchanges that wait for a reply, in the order in which their messages were sent.
     private var waiting = ExchangeQueue()
-    /// The errno of the shortage because of which the last try to send a message failed; nil if it did not fail because
-    /// of a shortage.
+    /// If the last try to send a message failed because of a shortage, the errno of this shortage; otherwise nil.
     private var lastShortage: Int32?
 
     /// Whether messages wait to be sent.

@@ -6,7 +6,7 @@ import Dispatch
 import GRunLoop
 import GRunLoopMainExecutor
 
-/// What has been served.
+/// The work that was served.
 @MainActor enum Served {
     static var things: Set<String> = []
 

@@ -21,8 +21,7 @@ struct HostPoll {
     /// The time for which the timerfd is armed. `.min` means that the timerfd must be armed again before the host's
     /// poll watches it, for example because it is readable.
     private(set) var armedFor = Nanoseconds.min
-    /// Whether the loop is in virtual time, of which the kernel knows nothing. The timerfd is not armed in virtual
-    /// time.
+    /// Whether the loop is in virtual time. The timerfd is not armed then, because the kernel's clock is the real one.
     var isTimeVirtual = false { didSet { armedFor = .min } }
     /// A duplicate of the current mode's epoll; -1 if none was made yet. The duplicates of all modes have the same
     /// number, so the hub's poll record never changes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The locks of the library, all of which are made in this file. Also the guardian, which records which lock guards an
+// The locks of the library: every lock is made in this file. Also the guardian, which records the lock that guards an
 // item now.
 
 package import CGRun

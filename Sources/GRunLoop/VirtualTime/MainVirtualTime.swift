@@ -33,7 +33,7 @@ extension GRunLoop {
 
     /// The date at which the next timer or delayed perform of the mode fires at the latest; nil if there is none.
     package func nextDeadline(in mode: Mode) -> Instant? {
-        let earliest = lock.withLock { modes[mode]?.heap.earliest ?? .never }
+        let earliest = earliestDeadline(in: mode)
         return earliest == .never ? nil : earliest.instant
     }
 }

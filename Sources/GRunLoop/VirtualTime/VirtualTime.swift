@@ -58,7 +58,7 @@ extension GRunLoop {
         @discardableResult public func advanceToNextTimer(mode: Mode = .default) -> Bool {
             guard !Fork.refuses("VirtualTime.advanceToNextTimer") else { return false }
             // Uses the deadline, not the fire date: a timer that is more than 16 years ahead fires after 16 years.
-            let due = loop.lock.withLock { loop.modes[mode]?.heap.earliest ?? .never }
+            let due = loop.earliestDeadline(in: mode)
             guard due != .never else { return false }
             advance(to: due, mode)
             return true
@@ -131,6 +131,9 @@ extension GRunLoop {
             return try body(VirtualTime(loop, clock))
         }
     }
+
+    /// The deadline of the first timer or delayed perform in the mode; `.never` if there is none.
+    func earliestDeadline(in mode: Mode) -> Nanoseconds { lock.withLock { modes[mode]?.heap.earliest ?? .never } }
 
     /// Whether a pass in the mode would find something to do without waiting.
     fileprivate func isReady(in name: Mode) -> Bool {
