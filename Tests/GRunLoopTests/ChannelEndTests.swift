@@ -149,6 +149,44 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
         #expect(lost.value.last == 4 && late.trySend(5) == .closed)
     }
 
+    @Test("a sleeping run of an otherwise empty mode finishes when another thread ends the channel", arguments: 0..<4)
+    func endWakes(_ way: Int) async throws {
+        try await onFreshThread { _ in
+            let held = Shared<Channel<Int>?>(Channel())
+            let result = Shared<GRunLoop.RunResult?>(nil)
+            let task = Shared<Task<Void, Never>?>(nil)
+            let thread = LoopThread { loop in
+                if way == 3, let channel = held.value {
+                    let elements = channel.elements(on: loop)
+                    task.value = Task { for await _ in elements {} }
+                    #expect(waitUntil { loop.contains(channel, forMode: .default) })
+                } else {
+                    held.value?.receive(on: loop) { _ in }
+                }
+                result.value = loop.run(mode: .default, for: Patience.normal)
+            }
+            thread.waitUntilAsleep()
+            switch way {
+            case 0: held.value?.close()
+            case 1: held.value?.invalidate()
+            case 2: held.value = nil
+            default: task.value?.cancel()
+            }
+            thread.join()
+            #expect(result.value == .finished)
+        }
+    }
+
+    @Test("closed in an observer of beforeWaiting, the run of an otherwise empty mode finishes without a sleep")
+    func closedBeforeWaiting() async throws {
+        try await onFreshThread { loop in
+            let channel = Channel<Int>()
+            channel.receive(on: loop) { _ in }
+            loop.add(GRunLoop.Observer(activities: .beforeWaiting) { _, _ in channel.close() }, forMode: .default)
+            #expect(loop.run(mode: .default, for: Patience.normal) == .finished)
+        }
+    }
+
     @Test("a thread that leaves in the closure gives up the rest", .disabled(if: sanitizer == "address"))
     func threadLeaves() {
         let lost = Shared<[Int]>([])

@@ -139,8 +139,8 @@ extension GRunLoop {
 
         /// Ends the channel after its elements are delivered. The channel accepts no more elements. Tasks that wait for
         /// room get ``SendResult/closed``. After the last element, the channel becomes invalid and leaves its modes,
-        /// and an asynchronous sequence of its elements ends. If one of these modes has no other items, a run in that
-        /// mode then finishes. A second call does nothing.
+        /// and an asynchronous sequence of its elements ends. This wakes the loop. If the mode of its run has no other
+        /// items, the run finishes. A second call does nothing.
         ///
         /// Threads: any. There is no corresponding Core Foundation function.
         public func close() { core.close() }
@@ -149,7 +149,8 @@ extension GRunLoop {
         /// elements that were not delivered are passed to the closure `undelivered`. Tasks that wait for room get
         /// ``SendResult/closed``, and an asynchronous sequence of the elements ends. A second call does nothing.
         ///
-        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
+        /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`, which does not wake
+        /// the loop; this function does.
         public func invalidate() { core.invalidate() }
 
         /// Whether the channel accepts elements. False after ``close()`` or ``invalidate()``, after the end of the

@@ -209,7 +209,7 @@ extension ChannelCore {
     @usableFromInline func invalidate() { invalidate(type.giveUp) }
 
     /// Invalidates the channel. Passes the remaining elements to `giveUp`, unless a delivery is under way or a task has
-    /// a batch.
+    /// a batch. Wakes the loop, because a sleeping run does not notice that its mode is empty now (item 75).
     func invalidate(_ giveUp: ChannelElementType.GiveUp) {
         guard !Fork.isChild else { return }
         lock.lock()
@@ -224,7 +224,10 @@ extension ChannelCore {
         for sender in waiting { sender.resume(.closed) }
         if let source {
             source.invalidate()
-            if let loop = guarded.loop { forget(loop) }
+            if let loop = guarded.loop {
+                forget(loop)
+                loop.wakeUpEveryRun()
+            }
         }
         task?.close(.done)
         if let remains { empty(remains, giveUp) }

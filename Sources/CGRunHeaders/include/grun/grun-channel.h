@@ -214,7 +214,8 @@ GRunSendResult grun_channel_send_value (GRunChannel *channel,
  * @channel: a channel
  *
  * Ends the channel after its messages are delivered. The channel accepts no more messages. After the last delivery it
- * leaves its modes. A second call does nothing.
+ * leaves its modes, which wakes the loop. If the mode of its run has no other items, the run finishes. A second call
+ * does nothing.
  *
  * Threads: any.
  */
@@ -227,9 +228,9 @@ void grun_channel_close (GRunChannel *channel);
  *
  * Ends the channel immediately: it accepts and delivers no more messages. Accepted messages that were not delivered are
  * passed to the function `undelivered` of grun_channel_new() or grun_channel_new_for_values(). The channel leaves its
- * modes. A second call does nothing.
+ * modes, which wakes the loop. A second call does nothing.
  *
- * Threads: any. Core Foundation: `CFRunLoopSourceInvalidate`.
+ * Threads: any. Core Foundation: `CFRunLoopSourceInvalidate`, which does not wake the loop.
  */
 GRUN_AVAILABLE_IN_1_0
 void grun_channel_invalidate (GRunChannel *channel);
