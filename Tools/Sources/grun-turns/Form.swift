@@ -29,9 +29,9 @@ enum Form: String, CaseIterable {
         case .oneSource: "`run(for:returningAfterSourceHandled: true)`, again and again"
         case .date: "Foundation's `run(until:)`, 3 ms ahead, again and again"
         case .limit: "`run(for: .milliseconds(2))`, again and again"
-        case .nested: "a run in the callout of a timer, a source, a block or a descriptor of another one"
+        case .nested: "a run in a callout of another run: of a timer, a source, a block or a descriptor"
         case .host: "`g_main_loop_run()`"
-        case .nestedHost: "`g_main_loop_run()` in the callout of a source, whoever drives"
+        case .nestedHost: "`g_main_loop_run()` in the callout of a source, in a run or under a host"
         case .insideHost: "a run in a callback of an idle source, under `g_main_loop_run()`"
         }
     }

@@ -27,16 +27,16 @@ enum Kind: String, CaseIterable {
     /// How it comes that there always is another.
     var explanation: String {
         switch self {
-        case .block: "`async` by the block itself"
-        case .perform: "`performOnThread` by the closure itself"
+        case .block: "a block that enqueues itself by `async`"
+        case .perform: "a closure that calls `performOnThread` for itself"
         case .source: "a version-0 source that signals itself and wakes the loop"
-        case .job: "a task of the loop's executor that begins the next one"
+        case .job: "a task of the loop's executor that begins the next task"
         case .timer: "a repeating timer of 1 ns"
-        case .moved: "a timer that fires once and adds the next one, due in 1 ns"
+        case .moved: "a timer that fires once and adds the next timer, due in 1 ns"
         case .descriptor: "an eventfd that nobody reads"
-        case .port: "a message that the port's handler sends to it again"
-        case .mainQueue: "`DispatchQueue.main.async` by the block itself"
-        case .context: "a further `GMainContext` of the mode, in which an idle source is"
+        case .port: "a message that the port's handler sends to the port again"
+        case .mainQueue: "a block that enqueues itself by `DispatchQueue.main.async`"
+        case .context: "an idle source in a further `GMainContext` of the mode"
         case .glibHigh, .glibDefault, .glibLower, .glibIdle:
             "an idle source in the home context, of priority \(priority)"
         }

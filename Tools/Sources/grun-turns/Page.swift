@@ -11,51 +11,51 @@ struct Page {
 
     var text: String {
         """
-        # Turns: who is served when something never ends
+        # Turns: how long each kind of item waits
 
-        Each kind of item, one of which is always ready, beside each other kind, in each way to drive a loop, with \
-        items of \(Load.allCases.map(\.name).joined(separator: ", ")).
-        `make turns` measures all of it and writes this page; `make check` tries each pair in each way, with each of \
-        nine pairs of lengths in one, and fails on any difference. Measured on \(date), release build:
+        A *pair* is two kinds of items, and one item of each kind is always ready. `make turns` runs each pair in each \
+        way to drive a loop (a *form*), with items that take \(lengths), and writes this page. Each combination is a \
+        *cell*. `make check` runs each pair once in each form, and varies the items' lengths. Both fail if a cell \
+        breaks the rule. Measured on \(date), release build:
 
             \(line)
 
         ## The rule
 
-        After a slice of 4 ms (`timeSlice`) of one kind each other kind that is ready has a turn, whoever drives. \
-        So between two turns of a kind that is ready comes at most one row of the other: a slice, and the item in \
-        which it ends. That is 5 items of 1 ms, one of 20 ms, and 4 ms of shorter ones.
+        If a kind is always ready, each other ready kind has a turn after a slice of 4 ms (`timeSlice`). So between \
+        two turns of a ready kind, the other kind has at most one *row*: a slice, and the item during which the slice \
+        ends. A row is 5 items of 1 ms, one item of 20 ms, or 4 ms of shorter items.
 
-        - A run that begins knows nothing of what the last one owed: where runs are short it is one item more, beside \
-        blocks, which come up to three times in a pass. Each block may wake the loop, and the item of a pass may be \
-        that wake-up: where a run is two passes, as "until a date", eight blocks of 1 ms may come.
-        - Under a host its turn is up to three iterations, fewer once they have taken 4 ms. What has the hub's own \
-        priority, 0, may come once more beside them.
-        - Where all are ready at once it is a row, and a turn of each of the others. What the loop takes for one kind \
-        has those in turn: source, perform and job, the two timers, the contexts. Where runs are short it is up to \
+        - A new run does not know which turns the last run left pending. So in short runs, one more item may come. A \
+        block may come up to three times in a pass, and its wake-up may be the item that the pass services. So in the \
+        form "until a date", whose runs have two passes, eight blocks of 1 ms may come.
+        - The host's turn lasts for up to three iterations, and ends early when the iterations have taken 4 ms. A \
+        source of the hub's priority, 0, may come once more.
+        - If all kinds are ready together, a kind waits for one row, and for one turn of each other kind. Some kinds \
+        share their turns: source, perform and job; the two timers; the contexts. In short runs, the wait is up to \
         four times as long.
-        - Within a `GMainContext` GLib's own order holds: while a source is ready none of a lower priority is \
-        dispatched. Under a host all that is ours has priority 0, so that a source of -100 that is always ready leaves \
-        us out, as it does every timeout and every GTK event; such pairs are marked "GLib" below. It is never the \
-        other way round: idle work of priority 200 has its turns beside whatever is ours.
+        - In a `GMainContext`, GLib's own order holds: while a source is ready, GLib dispatches no source of a lower \
+        priority. Under a host, all our items have priority 0. So they wait while a source of priority -100 is always \
+        ready, as all timeouts and GTK's events do. The tables show such pairs as "GLib". The opposite does not \
+        happen: idle work of priority 200 has its turns beside our items.
 
-        What is asserted is the number of items, and the thread's processor time: another process may take the \
-        processor for as long as it likes.
+        The checks compare numbers of items and the thread's processor time. They ignore elapsed time, because other \
+        processes may use the processor.
 
         ## The kinds
 
-        | kind | one is always ready by |
+        | kind | the item that is always ready |
         |---|---|
         \(lines(Kind.allCases) { "| \($0.name) | \($0.explanation) |" })
 
-        What is made of these has its turns as they have them: message ports, signals and children are descriptor \
-        sources, a channel is a version-0 source. Idle work, and notifications that wait for idleness, come when none \
-        of all that is ready.
+        Other items wait like the items that they consist of: message ports, signals and children are descriptor \
+        sources, and a channel is a version-0 source. Idle work, and notifications that wait for idleness, come only \
+        when nothing else is ready.
 
         ## The forms, and the longest wait in each
 
-        Milliseconds of processor time, of the kind that waited longest, beside others whose items take as long as the \
-        column says; "all" is \(Plan.all.count) players at once.
+        The table shows the wait of the kind that waited longest, in milliseconds of processor time. The columns give \
+        the length of the other kind's items. In the column "all of 1 ms", \(Plan.all.count) kinds are ready together.
 
         | form | | cells | \(heads) all of 1 ms |
         |---|---|---:|\(rules)---:|
@@ -64,9 +64,10 @@ struct Page {
                 + waits { $0.form == form } + all(in: form) + " |"
         })
 
-        ## Who waits how long
+        ## The longest wait of each kind
 
-        The longest wait of a kind in any form, in milliseconds of processor time, beside items of the column's length.
+        The table shows the longest wait of a kind in any form, in milliseconds of processor time, beside items of the \
+        column's length.
 
         | kind | \(heads)
         |---|\(rules)
@@ -74,18 +75,25 @@ struct Page {
 
         ## In a run of ours
 
+        In "4.1 33%", 4 is the largest number of the column's items between two turns of the row's kind, if the \
+        column's items take 1 ms. The number after the point is the same for items of 20 ms. The percentage is the \
+        row's share of the turns, if the items of both kinds take 1 ms. A cell has few turns, because it ends when \
+        each kind has had its turn again.
+
         \(matrix(.run))
 
         ## Under a host
+
+        The figures have the meaning explained above.
 
         \(matrix(.host))
 
         ## Beside the real CFRunLoop
 
-        The same programs on the toolchain's CFRunLoop, where it has the kind, ours before the point (·) and its own \
-        behind it: the turns of each of the two in a run, with items of 1 ms; and the longest wait of either with \
-        items of 20 ms, in milliseconds of processor time. "never": one of them had no turn for 250 ms, when the cell \
-        was ended. None of that is asserted.
+        The same programs ran on the toolchain's CFRunLoop with the kinds that it has. Our figures are before the dot \
+        (·), and CFRunLoop's behind it. The column "turns" gives the turns of the two kinds in a run, with items of 1 \
+        ms. The others give the longest wait of either kind with items of 20 ms, in milliseconds of processor time. \
+        "never": one kind had no turn for 250 ms, and the cell was ended. None of these figures is asserted.
 
         | pair | turns | \(RealLoop.forms.map(\.name).joined(separator: " | ")) |
         |---|---|\(String(repeating: "---|", count: RealLoop.forms.count))
@@ -98,6 +106,12 @@ struct Page {
         let format = DateFormatter()
         format.dateFormat = "yyyy-MM-dd"
         return format.string(from: Date())
+    }
+
+    /// The lengths of the items, as a list in a sentence.
+    private var lengths: String {
+        let names = Load.allCases.map(\.name)
+        return names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
     }
 
     private var heads: String { Load.allCases.map(\.name).joined(separator: " | ") + " |" }
@@ -130,10 +144,6 @@ struct Page {
     private func matrix(_ form: Form) -> String {
         let kinds = Kind.allCases
         return """
-            The most items of the column's kind between two turns of the row's, for items of 1 ms and, behind the \
-            point, of 20 ms; and the row's share of the turns, in percent, where the items of both take 1 ms: of few \
-            turns, since a cell ends when each has had its own again.
-
             | | \(kinds.map(\.name).joined(separator: " | ")) |
             |---|\(String(repeating: "---|", count: kinds.count))
             \(lines(kinds) { row in
