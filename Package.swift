@@ -27,6 +27,8 @@ let package = Package(
             targets: ["GRunLoop", "GRunLoopDiagnostics", "GRunLoopMessagePorts", "GRunLoopC"]),
         // Foundation's run loop as a guest: RunLoop.main lives on GRunLoop.main.
         .library(name: "GRunLoopFoundation", targets: ["GRunLoopFoundation"]),
+        // GIO's operations awaited: files, streams, subprocesses, and any pair of _async and _finish.
+        .library(name: "GRunLoopGIO", targets: ["GRunLoopGIO"]),
         // For test targets: tests of the main actor run on the process's main thread, where the main loop runs.
         .library(name: "GRunLoopTesting", targets: ["GRunLoopTesting"]),
         // An experiment: the main loop as the executor of the main actor. It needs Swift 6.3.
@@ -85,6 +87,10 @@ let package = Package(
             cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
         .target(
             name: "GRunLoopFoundation", dependencies: ["GRunLoop", "CGRunFoundation"],
+            swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
+
+        .target(
+            name: "GRunLoopGIO", dependencies: ["GRunLoop", "CGRunGIO"],
             swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
 
         // For test targets only, because its constructor takes the main thread.
@@ -170,6 +176,9 @@ let package = Package(
                 "GRunLoopC", "TestSupport", "CGRunGLib", "grun-test-child", "grun-async-main-child",
                 "grun-main-executor-child", "grun-lock-check",
             ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "GRunLoopGIOTests", dependencies: ["GRunLoopGIO", "GRunLoop", "TestSupport", "CGRunGIO"],
             swiftSettings: strict),
         // XCTest, because its tests run on the process's real main thread.
         .testTarget(

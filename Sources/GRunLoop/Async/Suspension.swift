@@ -2,24 +2,24 @@
 // Suspends a task, and resumes it without Swift's thread pool.
 
 /// The job of a suspended task, and the loop on which the task lives.
-struct SuspendedJob {
+package struct SuspendedJob {
     private let job: UnownedJob
     private let home: JobQueue?
 
     /// Call this initialiser on the thread that suspends the task, because it stores the loop of that thread.
-    init(_ job: UnownedJob) {
+    package init(_ job: UnownedJob) {
         self.job = job
         home = JobQueue.current
     }
 
     /// Runs the job on the calling thread. The job only takes the awaited value. Then the task continues on its own
     /// executor.
-    func run(on executor: any SerialExecutor) { job.runSynchronously(on: executor.asUnownedSerialExecutor()) }
+    package func run(on executor: any SerialExecutor) { job.runSynchronously(on: executor.asUnownedSerialExecutor()) }
 
     /// Enqueues the job on the task's loop, or on the thread pool if the task lives on no loop. This function is for
     /// cancellation handlers. A handler must not run the job itself, because Swift's runtime has locked the task's list
     /// of handlers.
-    func enqueue(for executor: any SerialExecutor) {
+    package func enqueue(for executor: any SerialExecutor) {
         if let home {
             home.append(job, .actor, for: executor)
         } else {

@@ -31,3 +31,12 @@ struct AsyncWaiters {
         return Array(waiting.values)
     }
 }
+
+extension GRunLoop {
+    /// Adds a waiter of another product. Returns false if the loop has ended. Threads: any.
+    package func addWaiter(_ waiter: any AsyncWaiter) -> Bool { lock.withLock { waiters.add(waiter) } }
+
+    /// Removes a waiter. Returns false if the waiter was removed before, or if the end of the loop notifies it.
+    /// Threads: any.
+    package func removeWaiter(_ waiter: any AsyncWaiter) -> Bool { lock.withLock { waiters.remove(waiter) } != nil }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The primitive: awaits any pair of an _async function and its _finish function.
+
+public import CGRunGIO
+import GRunLoop
+
+/// The functions and types for GIO: files, streams and subprocesses. For everything else, there is
+/// ``call(cancellable:keeping:isolation:_:finish:)``.
+public enum GIO {
+    /// The place where a finish function of C stores its error.
+    public typealias ErrorPlace = UnsafeMutablePointer<UnsafeMutablePointer<GError>?>
+
+    /// Starts an asynchronous operation of a GLib library, and awaits its result.
+    ///
+    /// The function works for each pair of functions that takes a `GAsyncReadyCallback`: those of GIO, GTK, libsoup,
+    /// libportal and others.
+    ///
+    /// ```swift
+    /// let file = try await GIO.call { cancellable, done, data in
+    ///     gtk_file_dialog_open(dialog, window, cancellable, done, data)
+    /// } finish: { _, result, error in
+    ///     GRef(full: gtk_file_dialog_open_finish(dialog, result, error))
+    /// }
+    /// ```
+    ///
+    /// Both closures are called in the caller's isolation, so they need not be `@Sendable`, and neither need the value.
+    /// `finish` is called once, also if the operation fails. If `finish` stores an error, the call throws this error,
+    /// and the value of `finish` is dropped.
+    ///
+    /// Cancelling the task cancels the operation. The call then still waits until the library has called back. So the
+    /// caller may free memory that the operation uses, except after a ``GRunLoop/LoopEndedError``. To be safe in this
+    /// case, too, let an object own the memory, and pass the object as `keeping`.
+    ///
+    /// If a method has no cancellable, `begin` ignores its first argument. Cancelling the task then has no effect.
+    ///
+    /// - Parameters:
+    ///   - cancellable: a cancellable of the program. Cancelling it also cancels the operation. One cancellable can
+    ///     serve many calls, at the same time and in succession. After a call, it has no handler of this call.
+    ///   - object: an object that is retained until the library has called back, even if the loop ends before that.
+    ///   - isolation: the caller's actor. Do not pass this argument.
+    ///   - begin: starts the operation, and passes its three arguments to the library. The library must call the
+    ///     callback once. If the closure throws, it must not have started the operation.
+    ///   - finish: calls the finish function. The closure gets the source object, which is nil if the function is a
+    ///     static one, the result, and the place for the error.
+    /// - Returns: the value of `finish`.
+    /// - Throws: the ``GLibError`` that `finish` has stored. `CancellationError` if the task was cancelled before the
+    ///   call, or if this task or `cancellable` has cancelled the operation. ``WrongThreadError`` if no loop of the
+    ///   calling thread would complete the operation. ``GRunLoop/LoopEndedError`` if the loop ends before the operation
+    ///   does. The error of `begin`.
+    ///
+    /// Threads: a thread that runs a loop: the main actor, an actor or a task on a loop's executor, or a callback of a
+    /// loop. The corresponding GLib type is `GAsyncReadyCallback`.
+    public static func call<Value>(
+        cancellable: UnsafeMutablePointer<GCancellable>? = nil,
+        keeping object: (any AnyObject & Sendable)? = nil,
+        isolation: isolated (any Actor)? = #isolation,
+        _ begin: (UnsafeMutablePointer<GCancellable>, @escaping GAsyncReadyCallback, gpointer) throws -> Void,
+        finish: (_ source: UnsafeMutablePointer<GObject>?, _ result: OpaquePointer, _ error: ErrorPlace) -> Value
+    ) async throws -> Value {
+        guard let loop = loopOfThreadDefaultContext() else { throw WrongThreadError() }
+        try Task.checkCancellation()
+        let operation = Operation(on: loop, keeping: object)
+        if let cancellable { operation.link(to: cancellable) }
+        defer { operation.unlink() }
+        try operation.begin(begin)
+        let outcome = await withTaskCancellationHandler {
+            // This capture keeps the closure on the caller's executor.
+            _ = isolation
+            return await operation.wait()
+        } onCancel: {
+            operation.cancel()
+        }
+        guard case .finished(let completion) = outcome else { throw GRunLoop.LoopEndedError() }
+        defer { completion.release() }
+        var error: UnsafeMutablePointer<GError>?
+        let value = finish(completion.source, completion.result, &error)
+        guard let error else { return value }
+        let thrown = GLibError(consuming: error)
+        if operation.isCancelled, thrown.matches(G_IO_ERROR_CANCELLED) { throw CancellationError() }
+        throw thrown
+    }
+
+    /// The loop of the calling thread, if this thread is running the context in which GIO completes an operation that
+    /// begins now; otherwise nil.
+    private static func loopOfThreadDefaultContext() -> GRunLoop? {
+        let context = g_main_context_get_thread_default() ?? g_main_context_default()
+        return g_main_context_is_owner(context) != 0 ? .current : nil
+    }
+
+    /// The error of a call on a thread on which no operation of GIO can complete.
+    public struct WrongThreadError: Error, Hashable, Sendable, CustomStringConvertible {
+        /// Creates the error.
+        public init() {}
+
+        /// The meaning of the error, and what to do.
+        public var description: String {
+            "no loop of this thread would complete the operation; call GIO.call on the main actor, on an actor of a "
+                + "loop's executor, or in a task that prefers such an executor"
+        }
+    }
+}

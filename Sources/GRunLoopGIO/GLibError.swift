@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GError as a Swift error.
+
+public import CGRunGIO
+
+/// A code of a GLib error domain, such as `G_IO_ERROR_NOT_FOUND`. To match the codes of another library, conform its
+/// enumeration to this protocol.
+public protocol GLibErrorCode: RawRepresentable, Sendable where RawValue: FixedWidthInteger {
+    /// The domain of the code.
+    static var errorDomain: GQuark { get }
+}
+
+/// An error of GLib or of a library that uses it, as a value.
+///
+/// ```swift
+/// do {
+///     try await file.delete()
+/// } catch G_IO_ERROR_NOT_FOUND {
+///     // There was nothing to delete.
+/// }
+/// ```
+///
+/// Threads: any. The corresponding GLib type is `GError`.
+public struct GLibError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The domain of the error, such as `g_io_error_quark()`.
+    public let domain: GQuark
+    /// The code in the domain.
+    public let code: Int32
+    /// The text for people, in the language of the process.
+    public let message: String
+    /// The name of an error that came over D-Bus, such as `org.freedesktop.DBus.Error.AccessDenied`; otherwise nil.
+    public let dbusName: String?
+
+    /// Creates an error, for example to answer a D-Bus call.
+    public init(_ code: some GLibErrorCode, _ message: String) {
+        self.init(domain: type(of: code).errorDomain, code: Int32(truncatingIfNeeded: code.rawValue), message: message)
+    }
+
+    /// Creates an error of any domain.
+    public init(domain: GQuark, code: Int32, message: String, dbusName: String? = nil) {
+        (self.domain, self.code, self.message, self.dbusName) = (domain, code, message, dbusName)
+    }
+
+    /// Takes the content of a `GError`, and frees it.
+    public init(consuming error: UnsafeMutablePointer<GError>) {
+        let name = g_dbus_error_get_remote_error(error)
+        if name != nil { g_dbus_error_strip_remote_error(error) }
+        self.init(
+            domain: error.pointee.domain, code: error.pointee.code,
+            message: error.pointee.message.map { String(cString: $0) } ?? "",
+            dbusName: name.map { String(cString: $0) })
+        g_free(name)
+        g_error_free(error)
+    }
+
+    /// Whether the error has this domain and code. The corresponding GLib function is `g_error_matches`.
+    public func matches(_ code: some GLibErrorCode) -> Bool {
+        domain == type(of: code).errorDomain && self.code == Int32(truncatingIfNeeded: code.rawValue)
+    }
+
+    /// The domain as a text, such as `g-io-error-quark`.
+    public var domainName: String { g_quark_to_string(domain).map { String(cString: $0) } ?? "unknown domain" }
+
+    /// The message, and in parentheses the domain and the code.
+    public var description: String {
+        "\(message) (\(domainName) \(code)\(dbusName.map { ", " + $0 } ?? ""))"
+    }
+
+    /// Calls a function of C that stores an error, and throws this error.
+    ///
+    /// ```swift
+    /// let connection = try GLibError.check { g_bus_get_sync(G_BUS_TYPE_SESSION, nil, $0) }
+    /// ```
+    public static func check<Value>(_ body: (GIO.ErrorPlace) -> Value) throws(GLibError) -> Value {
+        var error: UnsafeMutablePointer<GError>?
+        let value = body(&error)
+        if let error { throw GLibError(consuming: error) }
+        return value
+    }
+}
+
+/// Lets a `catch` name a code: `catch G_IO_ERROR_NOT_FOUND`.
+public func ~= (code: some GLibErrorCode, error: any Error) -> Bool { (error as? GLibError)?.matches(code) ?? false }
+
+extension GIOErrorEnum: GLibErrorCode { public static var errorDomain: GQuark { g_io_error_quark() } }
+extension GDBusError: GLibErrorCode { public static var errorDomain: GQuark { g_dbus_error_quark() } }
+extension GResolverError: GLibErrorCode { public static var errorDomain: GQuark { g_resolver_error_quark() } }
+extension GTlsError: GLibErrorCode { public static var errorDomain: GQuark { g_tls_error_quark() } }
+extension GFileError: GLibErrorCode { public static var errorDomain: GQuark { g_file_error_quark() } }
+extension GSpawnError: GLibErrorCode { public static var errorDomain: GQuark { g_spawn_error_quark() } }
+extension GKeyFileError: GLibErrorCode { public static var errorDomain: GQuark { g_key_file_error_quark() } }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A reference to an object of GObject's that Swift counts.
+
+import CGRunGIO
+
+/// A pointer to an object of GObject's: a typed pointer, or an `OpaquePointer` where C hides the structure.
+public protocol GObjectPointer {
+    /// The address of the object.
+    var objectAddress: UnsafeMutableRawPointer { get }
+}
+
+extension UnsafeMutablePointer: GObjectPointer {
+    /// The pointer itself.
+    public var objectAddress: UnsafeMutableRawPointer { UnsafeMutableRawPointer(self) }
+}
+
+extension OpaquePointer: GObjectPointer {
+    /// The pointer itself.
+    public var objectAddress: UnsafeMutableRawPointer { UnsafeMutableRawPointer(self) }
+}
+
+/// Owns one reference to an object of GObject's, and releases it when Swift releases the `GRef`.
+///
+/// Use the initializer for the way in which C gives the object away: see its documentation for *transfer full*,
+/// *transfer none* and *floating*.
+///
+/// Threads: those of the object. The `GRef` is not `Sendable`, because its last reference is released where Swift
+/// releases it: a widget must not go on another thread than GTK's. The corresponding GLib functions are `g_object_ref`
+/// and `g_object_unref`.
+public final class GRef<Pointer: GObjectPointer> {
+    /// The object, which lives as long as the `GRef`. Swift may release the `GRef` after its last use, so keep the
+    /// `GRef` in a property, or use `withExtendedLifetime`.
+    public let pointer: Pointer
+
+    /// Takes over the reference of a function that returns *transfer full*.
+    public init(full pointer: Pointer) { self.pointer = pointer }
+
+    /// Takes over the reference of a function that returns *transfer full* or NULL.
+    public convenience init?(full pointer: Pointer?) {
+        guard let pointer else { return nil }
+        self.init(full: pointer)
+    }
+
+    /// Adds a reference to an object of a function that returns *transfer none*.
+    public init(retaining pointer: Pointer) {
+        g_object_ref(pointer.objectAddress)
+        self.pointer = pointer
+    }
+
+    /// Takes over the floating reference of a new widget or another `GInitiallyUnowned`. If the reference is not
+    /// floating, adds a reference.
+    public init(sinking pointer: Pointer) {
+        g_object_ref_sink(pointer.objectAddress)
+        self.pointer = pointer
+    }
+
+    deinit { g_object_unref(pointer.objectAddress) }
+}

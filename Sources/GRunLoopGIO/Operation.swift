@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// An operation in flight: its cancellable, the task that awaits it, and the end of the loop.
+
+import CGRunGIO
+import GRunLoop
+import Synchronization
+
+/// The state of one call. The library owns a reference until it has called back, and so does the loop.
+///
+/// Like the core's mailboxes, an operation is an actor and its own executor, so it can keep the job of the suspended
+/// task. The callback runs this job, and then the task continues on its own executor.
+actor Operation: SerialExecutor, AsyncWaiter {
+    enum Outcome: Sendable {
+        case finished(Completion)
+        case loopEnded
+    }
+
+    /// The arguments of the callback, retained.
+    struct Completion: @unchecked Sendable {
+        let source: UnsafeMutablePointer<GObject>?
+        let result: OpaquePointer
+
+        init(retaining source: UnsafeMutablePointer<GObject>?, _ result: OpaquePointer) {
+            if let source { g_object_ref(source) }
+            g_object_ref(UnsafeMutableRawPointer(result))
+            (self.source, self.result) = (source, result)
+        }
+
+        func release() {
+            g_object_unref(UnsafeMutableRawPointer(result))
+            if let source { g_object_unref(source) }
+        }
+    }
+
+    private struct State {
+        var outcome: Outcome?
+        var suspended: SuspendedJob?
+        /// How many threads are cancelling the operation now. Cancelling may call back before it returns. The callback
+        /// then must not run the task, because Swift's runtime may have locked the task's list of handlers.
+        var cancelling = 0
+    }
+
+    private nonisolated let loop: GRunLoop
+    private nonisolated(unsafe) let cancellable: UnsafeMutablePointer<GCancellable> = g_cancellable_new()
+    private nonisolated let kept: (any AnyObject & Sendable)?
+    private nonisolated let state = Mutex(State())
+    /// The program's cancellable and the number of our handler. Used only by the caller.
+    private nonisolated(unsafe) var link: (cancellable: UnsafeMutablePointer<GCancellable>, handler: gulong)?
+
+    init(on loop: GRunLoop, keeping object: (any AnyObject & Sendable)?) {
+        self.loop = loop
+        kept = object
+    }
+
+    deinit {
+        g_object_unref(cancellable)
+    }
+
+    /// Calls `begin`, which passes the callback to the library.
+    nonisolated func begin(
+        _ begin: (UnsafeMutablePointer<GCancellable>, @escaping GAsyncReadyCallback, gpointer) throws -> Void
+    ) throws {
+        guard loop.addWaiter(self) else { throw GRunLoop.LoopEndedError() }
+        let reference = Unmanaged.passRetained(self)
+        do {
+            try begin(cancellable, operationIsReady, reference.toOpaque())
+        } catch {
+            reference.release()
+            _ = loop.removeWaiter(self)
+            throw error
+        }
+    }
+
+    // MARK: The task that waits
+
+    /// Returns the outcome. The calling task stays suspended until there is one. Call this function once.
+    func wait() -> Outcome { state.withLock { $0.outcome } ?? .loopEnded }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { asUnownedSerialExecutor() }
+
+    nonisolated func enqueue(_ job: consuming ExecutorJob) {
+        let job = SuspendedJob(UnownedJob(job))
+        let isReady = state.withLock {
+            if $0.outcome == nil { $0.suspended = job }
+            return $0.outcome != nil
+        }
+        if isReady { job.run(on: self) }
+    }
+
+    private nonisolated func resume(_ outcome: Outcome) {
+        let (job, isCancelling) = state.withLock {
+            $0.outcome = outcome
+            return ($0.suspended.take(), $0.cancelling > 0)
+        }
+        if isCancelling { job?.enqueue(for: self) } else { job?.run(on: self) }
+    }
+
+    /// Called by the library, on the thread that runs the context in which the operation began.
+    fileprivate nonisolated func isReady(_ source: UnsafeMutablePointer<GObject>?, _ result: OpaquePointer) {
+        // If the loop has ended, the task was resumed already.
+        guard loop.removeWaiter(self) else { return }
+        resume(.finished(Completion(retaining: source, result)))
+    }
+
+    nonisolated func loopHasEnded() {
+        cancel()
+        resume(.loopEnded)
+    }
+
+    // MARK: Cancellation
+
+    /// Threads: any.
+    nonisolated func cancel() {
+        state.withLock { $0.cancelling += 1 }
+        g_cancellable_cancel(cancellable)
+        state.withLock { $0.cancelling -= 1 }
+    }
+
+    nonisolated var isCancelled: Bool { g_cancellable_is_cancelled(cancellable) != 0 }
+
+    /// Makes the program's cancellable cancel the operation, until ``unlink()``.
+    nonisolated func link(to other: UnsafeMutablePointer<GCancellable>) {
+        g_object_ref(other)
+        let handler = g_cancellable_connect(
+            other, unsafeBitCast(cancelLinked, to: GCallback.self), Unmanaged.passRetained(self).toOpaque(),
+            { data in data.map { Unmanaged<Operation>.fromOpaque($0).release() } })
+        link = (other, handler)
+    }
+
+    /// Removes our handler from the program's cancellable. Waits until a call of the handler on another thread has
+    /// returned.
+    nonisolated func unlink() {
+        guard let (other, handler) = link.take() else { return }
+        if handler != 0 { g_cancellable_disconnect(other, handler) }
+        g_object_unref(other)
+    }
+}
+
+private let cancelLinked: @convention(c) (UnsafeMutablePointer<GCancellable>, gpointer) -> Void = { _, operation in
+    Unmanaged<Operation>.fromOpaque(operation).takeUnretainedValue().cancel()
+}
+
+private let operationIsReady: GAsyncReadyCallback = { source, result, data in
+    guard let data, let result else { return }
+    Unmanaged<Operation>.fromOpaque(data).takeRetainedValue().isReady(source, result)
+}
