@@ -59,7 +59,7 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         guard !Fork.refuses("makeAsyncIterator") else { return lock.withLock { end = .loopEnded } }
         // Adds the mailbox to the loop's waiters first. If another thread could close the mailbox before that, nothing
         // would remove the mailbox from the waiters afterwards.
-        let isAwaited = loop.lock.withLock { loop.waiters.add(self) }
+        let isAwaited = loop.addWaiter(self)
         let isOpen = lock.withLock { () -> Bool in
             guard end == nil else { return false }
             self.watched = watched
@@ -142,7 +142,7 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         case .item(let item): item.invalidate()
         case .perform(let perform): loop.removePerform(perform)
         }
-        _ = loop.lock.withLock { loop.waiters.remove(self) }
+        _ = loop.removeWaiter(self)
     }
 
     package nonisolated func loopHasEnded() {

@@ -28,7 +28,7 @@ extension ChannelCore {
             Log.misuse(call, "ignored: the channel already has a receiver; make a channel for each receiver")
             return false
         }
-        guard loop.lock.withLock({ loop.waiters.add(self) }) else {
+        guard loop.addWaiter(self) else {
             invalidate()
             return true
         }
@@ -41,7 +41,7 @@ extension ChannelCore {
         if tells { Self.tell(source) }
         // Another thread may have invalidated the channel before the channel joined the loop's waiters. Then the
         // channel is removed from these waiters here.
-        if lock.withLock({ guarded.state == .invalid }) { forget(loop) }
+        if lock.withLock({ guarded.state == .invalid }) { _ = loop.removeWaiter(self) }
         return true
     }
 
@@ -225,16 +225,12 @@ extension ChannelCore {
         if let source {
             source.invalidate()
             if let loop = guarded.loop {
-                forget(loop)
+                _ = loop.removeWaiter(self)
                 loop.wakeUpEveryRun()
             }
         }
         task?.close(.done)
         if let remains { empty(remains, giveUp) }
-    }
-
-    private func forget(_ loop: GRunLoop) {
-        _ = loop.lock.withLock { loop.waiters.remove(self) }
     }
 
     /// Takes the rest of the batch, and the elements that were sent after the batch was taken.

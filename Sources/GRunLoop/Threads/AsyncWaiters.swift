@@ -33,7 +33,7 @@ struct AsyncWaiters {
 }
 
 extension GRunLoop {
-    /// Adds a waiter of another product. Returns false if the loop has ended. Threads: any.
+    /// Adds a waiter. Returns false if the loop has ended. Threads: any.
     package func addWaiter(_ waiter: any AsyncWaiter) -> Bool { lock.withLock { waiters.add(waiter) } }
 
     /// Removes a waiter. Returns false if the waiter was removed before, or if the end of the loop notifies it.
