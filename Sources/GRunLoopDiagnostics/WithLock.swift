@@ -6,7 +6,7 @@ import GRunLoop
 
 extension Lock {
     /// Calls `body` with the lock held. To release an object of the user, return the object from `body`. The caller
-    /// then releases it after the lock, because the object's deinit is user code.
+    /// then releases the object without the lock, because the object's deinit is user code.
     ///
     /// The target GRunLoop has the same function. The compiler cannot inline that function into this target, because
     /// the function calls C functions that are not public. In tests, which see both functions, `@_disfavoredOverload`

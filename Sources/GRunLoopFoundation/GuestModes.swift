@@ -116,7 +116,7 @@ extension Guest {
         return names(in: all)
     }
 
-    /// The names in a string, an array or a set of Core Foundation, without the name of the common modes.
+    /// Returns the mode names in a CFString, a CFArray or a CFSet. Leaves out the name of the common modes.
     func names(in modes: UnsafeRawPointer) -> [GRunLoop.Mode] {
         var names: [GRunLoop.Mode] = []
         withUnsafeMutablePointer(to: &names) {

@@ -241,7 +241,7 @@ extension GRunLoop {
         private func prepareMemory(_ packet: OutgoingPacket) throws(MessageRequestError) {
             guard packet.isInMemory, lock.withLock({ state.isConnected && !state.exchanges.isBlocked }) else { return }
             let error = packet.makeMemory()
-            // If a resource is short, the message is queued, and a later try to send it makes the memory.
+            // If memory or descriptors are short, the message is queued. A later attempt to send it makes the memory.
             if error != 0, MessageFault.of(error, in: .memory) != .shortage { throw .transportError(errno: error) }
         }
 

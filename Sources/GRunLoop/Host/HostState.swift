@@ -21,9 +21,9 @@ struct HostState {
     /// The mode whose observers were sent beforeWaiting, and not yet afterWaiting; nil if there is none. The stage of
     /// the run does not show this, because a foreign loop in a callout may return between the two notices.
     private(set) var announcedMode: Unmanaged<ModeState>?
-    /// The modes of earlier waits whose afterWaiting is still due, in the order of the waits. An earlier wait remains
-    /// if an observer of beforeWaiting runs a foreign loop that sends beforeWaiting, too, and returns before
-    /// afterWaiting.
+    /// The modes of earlier waits whose afterWaiting is still due, in the order of the waits. An observer of
+    /// beforeWaiting may run a foreign loop, during which this loop sends another beforeWaiting. The mode of the
+    /// earlier wait is here if the foreign loop returns before the afterWaiting of this wait.
     private var earlierAnnouncedModes: [Unmanaged<ModeState>] = []
     /// The turn of an idle queue that continues after the host has checked its own sources again; nil if there is none.
     var idleTurn: IdleTurn?

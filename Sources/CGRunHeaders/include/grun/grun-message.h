@@ -183,10 +183,10 @@ gboolean grun_message_wants_reply (GRunMessage *message);
  * Sends the reply to a message, without waiting. A message has one reply: a second one is not sent, and logs a
  * g_critical(). The receiver gets copies of the descriptors, and the caller keeps its own.
  *
- * The reply waits in the port's queue while the client's queue is full, and while memory or descriptors are short. It
- * also waits while the client's process has not taken 16 MiB of earlier replies, or one larger reply. The port
- * disconnects a client when 64 MiB, 1,024 replies or 64 descriptors wait for the client's process. It also disconnects
- * a client if a reply already waits for the client's process, and all processes together have not taken 256 MiB.
+ * The reply waits in the port's queue while the client's queue is full, and while memory or descriptors are short. The
+ * reply also waits while 16 MiB of earlier replies, or one larger reply, are not taken yet by the client's process. The
+ * port disconnects a client when 64 MiB, 1,024 replies or 64 descriptors wait for the client's process. The port also
+ * disconnects a client for which a reply waits already, if the untaken replies of all clients would exceed 256 MiB.
  *
  * Threads: any. In Core Foundation the `CFMessagePortCallBack` returns the reply.
  *

@@ -23,8 +23,8 @@ GType grun_signal_source_get_type (void) G_GNUC_CONST;
  *
  * Called on the loop's thread like any other callback, so the limits of a signal handler do not apply.
  *
- * The kernel queues each signal from SIGRTMIN on. It keeps only one of several lower signals with the same number, so
- * these count as one.
+ * The kernel queues every occurrence of a signal whose number is SIGRTMIN or higher. Several occurrences of a signal
+ * with a lower number count as one.
  *
  * Returns: %G_SOURCE_CONTINUE, or %G_SOURCE_REMOVE to invalidate the source
  */

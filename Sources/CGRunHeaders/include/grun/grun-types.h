@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every part of the interface uses: the opaque types, errors, and a function that is called once. Each opaque type
- * is a boxed type of GObject, whose copies are references. */
+/* Declarations for every part of the interface: the opaque types, errors, and a function that is called once. Each
+ * opaque type is a boxed type of GObject: g_boxed_copy() adds a reference, and does not copy the object. */
 #ifndef GRUN_TYPES_H
 #define GRUN_TYPES_H
 
