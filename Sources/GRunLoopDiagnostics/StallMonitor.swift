@@ -82,7 +82,7 @@ extension GRunLoop {
             audience = StallSubscribers(handler)
             watcher = StallWatcher(
                 loop, threshold: max(1_000_000, Nanoseconds(saturating: threshold)), signal: signal,
-                isLogged: isLogged, tell: audience.tell)
+                isLogged: isLogged, tell: audience.tell, ended: audience.end)
             let error = watcher.start()
             if error != 0 { throw .init(creatingThread: error) }
             if watcher.signalError != 0 {

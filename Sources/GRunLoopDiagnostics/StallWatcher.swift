@@ -42,6 +42,8 @@ final class StallWatcher: @unchecked Sendable {
     /// Delivers the report of a stall that was noticed, or of a stall that is over. Called without a lock, on the
     /// watcher's thread.
     private let tell: @Sendable (Report) -> Void
+    /// Called without a lock when the watcher has ended.
+    private let ended: @Sendable () -> Void
     private let lock = Lock.take()
     /// Guarded by the lock.
     private var isEnded = false
@@ -64,7 +66,7 @@ final class StallWatcher: @unchecked Sendable {
 
     init(
         _ loop: GRunLoop, threshold: Nanoseconds, signal: Int32, isLogged: Bool,
-        tell: @escaping @Sendable (Report) -> Void
+        tell: @escaping @Sendable (Report) -> Void, ended: @escaping @Sendable () -> Void = {}
     ) {
         self.loop = loop
         diagnostics = loop.diagnostics
@@ -72,6 +74,7 @@ final class StallWatcher: @unchecked Sendable {
         self.signal = signal
         self.isLogged = isLogged
         self.tell = tell
+        self.ended = ended
         signalError = cgrun_sample_prepare(signal)
     }
 
@@ -199,6 +202,7 @@ final class StallWatcher: @unchecked Sendable {
             return self.keeper.take()
         }
         withExtendedLifetime(keeper) {}
+        ended()
     }
 
     private func letGo() {

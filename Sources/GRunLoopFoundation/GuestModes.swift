@@ -30,7 +30,10 @@ extension Guest {
         }
         guard mode === new else { return mode }
         loop.add(new.source, forMode: name)
-        if new.owe(quietly: false) { loop.wakeUp() }
+        // Another thread may have signalled the source before it was in the loop, and then its wake-up had no effect.
+        _ = new.owe(quietly: false)
+        new.source.signal()
+        loop.wakeUp()
         return new
     }
 

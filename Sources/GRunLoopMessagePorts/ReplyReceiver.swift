@@ -183,7 +183,7 @@ final class MessageNews: @unchecked Sendable {
         guard let source else { return }
         reader.loop.add(source, forMode: mode)
         source.signal()
-        if !isHere { reader.loop.wakeUp() }
+        reader.loop.wakeUpEveryRun()
         if reader.lock.withLock({ isOver }) { source.invalidate() }
     }
 

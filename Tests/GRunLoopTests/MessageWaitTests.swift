@@ -59,6 +59,23 @@ private typealias Failure = GRunLoop.MessageRequestError
         }
     }
 
+    @Test("a wait is cancelled in an observer of beforeWaiting, and the run does not sleep", arguments: [true, false])
+    func cancelledBeforeWaiting(invalidates: Bool) async throws {
+        try await withLateReplies { loop, remote in
+            loop.add(
+                GRunLoop.Observer(activities: .beforeWaiting, repeats: false) { _, _ in
+                    if invalidates { remote.invalidate() } else { #expect(Remote.cancelWait()) }
+                }, forMode: "private")
+            let time = elapsed {
+                _ = failure { () throws(Failure) in
+                    _ = try remote.request(
+                        600_000, sendTimeout: .seconds(30), receiveTimeout: Patience.normal * 2, replyMode: "private")
+                }
+            }
+            #expect(time < Patience.normal)
+        }
+    }
+
     @Test("a wait is cancelled in a closure that the loop calls meanwhile")
     func cancelled() async throws {
         try await withLateReplies { loop, remote in

@@ -250,9 +250,10 @@ extension GRunLoop {
 
     /// Releases the called items that the run has kept, before `sleep.begin`. The deinit of such an item may run the
     /// loop. After `sleep.begin`, that run would end the sleep, and then no stop or wake-up could end the poll that
-    /// follows.
+    /// follows. A deinit may also enqueue idle work, which then does not wait for the end of the sleep.
     @inline(never) private func releaseKeptLocked(_ frame: Frame) {
         dropKeptLocked(frame)
+        if frame.mode.hasIdleWork { pendingPasses.add(.wakeUp) }
         restoreWakeUpLocked(frame.run)
     }
 

@@ -88,6 +88,10 @@ extension GRunLoop {
             for index in performing.indices where performing[index].isCommon {
                 performing[index].join(modeLocked(name))
             }
+            // The wake-up of work that waits for a common mode was used up by a pass that did not serve this work.
+            if let mode = modes[name], sleep.isIn(mode), hasLeftoversLocked(mode) {
+                effects.kick.merge(wakeUpIfElsewhereLocked())
+            }
         }
         effects.kick.take()?.send()
         for source in joined { source.schedule?(self, name) }

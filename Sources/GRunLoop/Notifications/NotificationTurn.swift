@@ -40,7 +40,9 @@ final class NotificationTurn: Sendable {
 
     init(_ id: ID, of server: any NotificationServer) {
         self.id = id
-        presence = GRunLoop.Source(cancel: { loop, _ in if loop.isDead { server.end() } }, perform: {})
+        presence = GRunLoop.Source(
+            schedule: { loop, _ in loop.wakeUpEveryRun() },
+            cancel: { loop, _ in if loop.isDead { server.end() } }, perform: {})
         if id.line.style == .whenIdle {
             observer = nil
             idleQueue = GRunLoop.IdleQueue()
