@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sleeping on a loop, and its timers, descriptors and observers for await: what comes, and that nothing stays.
+// The async forms: sleeping on a loop, and its timers, descriptors and observers as sequences. None leaves items.
 
 import GRunLoop
 import Glibc
 import TestSupport
 import Testing
 
-/// Calls the body with a worker loop, and holds that it has as many items afterwards as before.
+/// Calls the body with a worker loop, and checks that the loop has as many items afterwards as before.
 private func leavingNothing(_ body: (GRunLoop) async throws -> Void) async throws {
     try await withWorker { loop in
         let before = await loop.run { loop.itemCounts }
@@ -17,7 +17,7 @@ private func leavingNothing(_ body: (GRunLoop) async throws -> Void) async throw
 }
 
 extension GRunLoop {
-    /// How many items of each kind the default mode has.
+    /// The number of items of each kind in the default mode.
     fileprivate var itemCounts: [String: Int] {
         let text = description
         var counts: [String: Int] = [:]
@@ -29,7 +29,7 @@ extension GRunLoop {
 }
 
 @Suite("Async forms: sleeping") struct SleepTests {
-    @Test("a sleep ends at its time, by a timer of the loop, and not before")
+    @Test("a sleep ends at its time, and not before; it uses a timer of the loop")
     func ends() async throws {
         try await leavingNothing { loop in
             let start = GRunLoop.now
@@ -41,9 +41,9 @@ extension GRunLoop {
     }
 
     @Test(
-        "zero, negative and passed times do not sleep", arguments: [Duration.zero, .seconds(-1), .seconds(Int64.min)])
+        "a sleep that is over returns immediately", arguments: [Duration.zero, .seconds(-1), .seconds(Int64.min)])
     func notAtAll(span: Duration) async throws {
-        // Nothing runs this loop: a sleep would never end.
+        // Nothing runs this loop, so a real sleep would never end.
         let loop = GRunLoop.main
         try await loop.sleep(for: span)
         try await loop.sleep(until: GRunLoop.distantPast)
@@ -60,11 +60,11 @@ extension GRunLoop {
         }
     }
 
-    @Test("cancelling ends a sleep at once, on a loop that is not being run, and leaves nothing there")
+    @Test("cancelling ends a sleep immediately, even on a loop that does not run, and leaves no item there")
     func cancelled() async throws {
         let held = LoopThread.running()
         let loop = held.loop
-        // The loop's thread is busy: nothing of it can help.
+        // The loop's thread is busy, so it cannot end the sleep.
         let busy = Flag()
         let leave = Flag()
         loop.async {
@@ -94,7 +94,7 @@ extension GRunLoop {
         loop.finish()
     }
 
-    @Test("on a loop whose thread has ended, and when it ends, it throws")
+    @Test("a sleep throws if the thread of its loop has ended, or ends meanwhile")
     func ended() async throws {
         let worker = LoopThread.running()
         let loop = worker.loop
@@ -106,7 +106,7 @@ extension GRunLoop {
         await #expect(throws: GRunLoop.LoopEndedError.self) { try await loop.sleep(for: .zero) }
     }
 
-    @Test("many sleeps, half of them cancelled from all sides: each ends, none stays")
+    @Test("of many sleeps, several threads cancel half; each sleep ends, and none leaves an item")
     func many() async throws {
         try await leavingNothing { loop in
             await withTaskGroup(of: Bool.self) { group in
@@ -134,7 +134,7 @@ extension GRunLoop {
 }
 
 @Suite("Async forms: sequences") struct AsyncSequenceTests {
-    @Test("ticks come on their grid")
+    @Test("ticks arrive on their grid")
     func ticks() async throws {
         try await leavingNothing { loop in
             var dates: [GRunLoop.Instant] = []
@@ -150,7 +150,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("ticks that come while the task is busy are one, the latest")
+    @Test("ticks that arrive while the task is busy become one tick, the latest")
     func coalesced() async throws {
         try await leavingNothing { loop in
             var iterator = loop.ticks(every: .milliseconds(1)).makeAsyncIterator()
@@ -164,20 +164,20 @@ extension GRunLoop {
         }
     }
 
-    @Test("ticks that come while the loop is busy are one, the latest")
+    @Test("ticks that arrive while the loop is busy become one tick, the latest")
     func coalescedOnTheLoop() async throws {
         try await leavingNothing { loop in
             var iterator = loop.ticks(every: .milliseconds(1)).makeAsyncIterator()
             let first = try #require(await iterator.next())
             await loop.run { spin(for: .milliseconds(20)) }
-            // What came before the loop was busy may still lie there.
+            // A tick from before the busy time may still be waiting.
             var late = try #require(await iterator.next())
             if first.duration(to: late) < .milliseconds(10) { late = try #require(await iterator.next()) }
             #expect(first.duration(to: late) >= .milliseconds(10))
         }
     }
 
-    @Test("cancelling ends a sequence at once, whoever waits for it")
+    @Test("cancelling ends a sequence immediately, for ticks, readiness and activities")
     func cancelled() async throws {
         let pipe = Pipe()
         try await leavingNothing { loop in
@@ -206,18 +206,18 @@ extension GRunLoop {
         await ticks.value
         try await readiness.value
         await activities.value
-        // And one that begins afterwards is empty.
+        // A sequence that begins afterwards is empty.
         for await _ in loop.ticks(every: .milliseconds(1)) { Issue.record("a tick") }
     }
 
-    @Test("readiness says what is ready now, each time that it is asked")
+    @Test("readiness returns what is ready at the time of each request")
     func readiness() async throws {
         let pipe = Pipe()
         try await leavingNothing { loop in
             var iterator = loop.readiness(of: pipe.readEnd).makeAsyncIterator()
             pipe.send()
             #expect(try await iterator.next() == .readable)
-            // Nobody has read.
+            // The byte is still unread.
             #expect(try await iterator.next() == .readable)
             pipe.drain()
             let waiting = Task { () -> GRunLoop.DescriptorSource.Conditions? in
@@ -230,7 +230,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("a descriptor that is not read costs nothing while nobody asks")
+    @Test("an unread descriptor causes no wake-ups while no task asks for its readiness")
     func notAsked() async throws {
         let pipe = Pipe()
         let worker = try GRunLoop.Thread(name: "idle")
@@ -245,7 +245,7 @@ extension GRunLoop {
         await worker.waitUntilEnded()
     }
 
-    @Test("awaiting a closed descriptor throws, and the next try as well")
+    @Test("awaiting a closed descriptor throws, and so does the next try")
     func closed() async throws {
         try await leavingNothing { loop in
             var iterator = loop.readiness(of: 1_000_000).makeAsyncIterator()
@@ -260,7 +260,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("activities that come while the task is busy are one element, their union")
+    @Test("activities that happen while the task is busy become one element, their union")
     func activities() async throws {
         try await leavingNothing { loop in
             var iterator = loop.activities([.beforeTimers, .beforeWaiting, .afterWaiting]).makeAsyncIterator()
@@ -273,7 +273,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("each iterator is on its own: two of one sequence both get everything")
+    @Test("iterators are independent: two iterators of one sequence both get every element")
     func twoIterators() async throws {
         try await leavingNothing { loop in
             let ticks = loop.ticks(every: .milliseconds(1))
@@ -301,7 +301,7 @@ extension GRunLoop {
         #expect(child.errors.contains("two tasks await the next element of one iterator"), "\(child.errors)")
     }
 
-    @Test("letting go of an iterator removes its item")
+    @Test("releasing an iterator removes its item")
     func dropped() async throws {
         try await leavingNothing { loop in
             do {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backtrace reads as an explanation: part 1.14, item 202.
+// The frames of a backtrace name the kind of each callout: part 1.14, item 202.
 
 import GRunLoop
 import TestSupport

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bad input gets: descriptors. An error that says what was wrong; the loop and the other items stay as they were.
+// Bad descriptors cause errors that name the fault. The loop and its other items do not change.
 
 import GRunLoop
 import Glibc
@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct BadDescriptorTests {
-    /// Tries to add a source for it, to a mode and to the common modes; answers the error.
+    /// Tries to add a source for the descriptor to a mode and to the common modes. Returns the error.
     private func errorOfAdding(_ descriptor: Int32, to loop: GRunLoop) -> GRunLoop.SystemError? {
         let source = GRunLoop.DescriptorSource(descriptor: descriptor) { _, _ in }
         var errors: [GRunLoop.SystemError] = []
@@ -25,7 +25,7 @@ import Testing
         return errors.first
     }
 
-    @Test("a negative descriptor is an error that names it")
+    @Test("a negative descriptor causes an error that names it")
     func negative() async throws {
         try await onFreshThread { loop in
             for number in [-1, Int32.min] {
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test("a closed descriptor is an error that names it")
+    @Test("a closed descriptor causes an error that names it")
     func closed() async throws {
         try await onFreshThread { loop in
             let number = copyWithHighNumber(0)
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test("a regular file, a directory or /dev/null is an error that says that it is always ready")
+    @Test("a regular file, a directory or /dev/null causes an error: it is always ready")
     func regularFile() async throws {
         try await onFreshThread { loop in
             let file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(
-        "a mode in which a common descriptor source cannot be watched does not become common, and nothing has joined it"
+        "a mode does not become common if it cannot watch every common descriptor source; then no item joins it"
     )
     func commonModeWithBadDescriptor() async throws {
         try await onFreshThread { loop in
@@ -89,14 +89,14 @@ import Testing
             #expect(loop.run(mode: "second") == .finished)
             #expect(throws: GRunLoop.SystemError.self) { try loop.addCommonMode("third") }
             #expect(loop.contains(source, forMode: "third"), "it was there before")
-            // Without the bad one it works.
+            // Without the bad source, the mode becomes common.
             _ = capturingLog { bad.invalidate() }
             try loop.addCommonMode("second")
             #expect(scheduled.lines == ["second"])
         }
     }
 
-    @Test("with no condition asked for, a source is told of hang-ups and errors only")
+    @Test("a source that asks for no condition gets only hang-ups and errors")
     func noConditions() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test(
-        "at the limit of descriptors current does not fail, what needs a descriptor says so, and later everything works"
+        "at the descriptor limit GRunLoop.current works, other calls report the limit, and later everything works"
     )
     func limit() {
         let child = runChild("descriptor-limit")
@@ -135,7 +135,7 @@ import Testing
         #expect(child.status == 0)
     }
 
-    @Test("at the limit a host serves timers and descriptors whenever it iterates, which is logged once")
+    @Test("at the descriptor limit a host serves timers and descriptors only when it iterates, and logs that once")
     func limitUnderAHost() {
         let child = runChild("descriptor-limit-under-a-host")
         #expect(

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bad input gets: modes, loops and threads. A message that says what was wrong and what to do; nothing crashes
-// later.
+// Bad modes, loops and threads. A message names the fault and the fix, and nothing crashes later.
 
 import GRunLoop
 import TestSupport
 import Testing
 
 @Suite struct BadInputTests {
-    @Test("a mode without a name is a programmer error, and the message says what to do")
+    @Test("a mode without a name is a programmer error, and the message names the remedy")
     func emptyModeName() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = GRunLoop.Mode("")
@@ -16,7 +15,7 @@ import Testing
         #expect(text.contains("GRunLoop.Mode: the name of a mode is empty; pass a name, or use .default"))
     }
 
-    @Test("a mode with a name of 64 KB is a mode like any other")
+    @Test("a mode with a name of 64 KB works as usual")
     func longModeName() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -46,7 +45,7 @@ import Testing
         }
     }
 
-    @Test("the common modes cannot be made a common mode; the message says what they are")
+    @Test("the common modes cannot become a common mode; the message says that they are a set of modes")
     func commonAsCommonMode() async throws {
         try await onFreshThread { loop in
             let messages = try capturingLog { try loop.addCommonMode(.common) }.messages
@@ -58,7 +57,7 @@ import Testing
         }
     }
 
-    @Test("a timer, observer or descriptor source of one loop is refused by another, with a message; it stays")
+    @Test("a loop refuses a timer, observer or descriptor source of another loop, with a message; the item stays there")
     func secondLoop() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -102,7 +101,7 @@ import Testing
             loop.run(for: .zero)
             loop.run(for: .zero)
             #expect(Set(trace.lines) == ["observer", "timer", "descriptor"])
-            // Removed here, it may go there.
+            // After its removal here, another loop may have the observer.
             loop.remove(observer, forMode: .default)
             LoopThread { other in
                 other.keepAlive()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bad input gets: times. They saturate, and never trap.
+// Extreme times saturate, and never trap.
 
 import GRunLoop
 import TestSupport
@@ -12,7 +12,7 @@ private let endless: [Duration] = [
 private let negative: [Duration] = [.nanoseconds(-1), .seconds(-1), .seconds(Int64.min), .seconds(Int64.min) * 2]
 
 @Suite struct BadTimeTests {
-    @Test("a timer for a negative time or one long ago is due at once")
+    @Test("a timer for a negative time or one long ago is due immediately")
     func negativeTimes() async throws {
         try await onFreshThread { loop in
             let fired = Counter()
@@ -30,7 +30,7 @@ private let negative: [Duration] = [.nanoseconds(-1), .seconds(-1), .seconds(Int
         }
     }
 
-    @Test("a timer for an endless time waits, and can be moved to where it fires")
+    @Test("a timer for an endless time waits, and fires after it is moved to an earlier time")
     func endlessTimes() async throws {
         try await onFreshThread { loop in
             let fired = Counter()
@@ -78,7 +78,7 @@ private let negative: [Duration] = [.nanoseconds(-1), .seconds(-1), .seconds(Int
         }
     }
 
-    @Test("a limit that is negative is one pass, and an endless one is none")
+    @Test("a run with a negative limit makes one pass; a run with an endless limit lasts until it is stopped")
     func limits() async throws {
         try await onFreshThread { loop in
             loop.keepAlive()

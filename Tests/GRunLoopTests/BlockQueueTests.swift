@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queues of blocks against a plain list: random blocks for one mode and for several, taken in steps that nest.
+// Compares the queues of blocks with a plain list. Random blocks for one mode or several are taken in nested steps.
 
 import TestSupport
 import Testing
@@ -7,7 +7,7 @@ import Testing
 @testable import GRunLoop
 
 @Suite("The queue of blocks") struct BlockQueueTests {
-    /// Three queues that share tokens, and the list of what is in them.
+    /// Three queues that share tokens, and the list of their contents.
     private final class Model {
         struct Entry {
             let sequence: UInt64
@@ -19,7 +19,7 @@ import Testing
         private(set) var entries: [Entry] = []
         private(set) var sequence: UInt64 = 1
 
-        // A token and its queues hold each other.
+        // A token and its queues reference each other. Empty the queues to break the cycle.
         deinit {
             for queue in queues {
                 _ = queue.removeAll()
@@ -44,7 +44,7 @@ import Testing
             entries.first { $0.queues.contains(queue) && $0.sequence >= start }?.sequence
         }
 
-        /// Takes the first block that is numbered `start` or later; nil if there is none.
+        /// Takes the first block with the number `start` or later; nil if there is none.
         func take(_ queue: Int, from start: UInt64) -> UInt64? {
             let expected = first(queue, from: start)
             #expect(queues[queue].first(from: start) == expected)
@@ -77,7 +77,7 @@ import Testing
                     (0...Int.random(in: 0..<3, using: &random)).map { _ in Int.random(in: 0..<3, using: &random) })
                 model.append(targets)
             } else {
-                // Like a nested step: what is numbered less is not seen.
+                // Like a nested step, ignores blocks with lower numbers.
                 let start = Bool.random(using: &random) ? 0 : UInt64.random(in: 0...model.sequence, using: &random)
                 _ = model.take(Int.random(in: 0..<3, using: &random), from: start)
             }
@@ -105,7 +105,7 @@ import Testing
         #expect(taken.count == (1...40).reduce(0, +))
     }
 
-    @Test("what is taken out of a queue and put back again stays before what was added meanwhile")
+    @Test("blocks that are taken out of a queue and put back stay ahead of blocks that were added meanwhile")
     func putBack() {
         let (queue, taken) = (BlockQueue(), BlockQueue())
         let other = BlockQueue()
@@ -122,7 +122,6 @@ import Testing
             taken.exchange(with: queue)
             #expect(queue.live == 0 && !queue.isPlain(from: 0))
             for _ in 0..<min(3, taken.live) { taken.removeFirst()?() }
-            // Meanwhile.
             added += 1
             queue.append(.init(sequence: UInt64(added), body: block(added)))
             if round == 30 {
@@ -146,7 +145,7 @@ import Testing
         for each in [queue, taken, other] { each.deallocate() }
     }
 
-    @Test("a queue that takes over another one takes no block that was taken already", arguments: 0..<24)
+    @Test("a queue that takes over another queue takes none of the blocks that were taken already", arguments: 0..<24)
     func takesOver(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let (queue, other, rest) = (BlockQueue(), BlockQueue(), BlockQueue())
@@ -176,7 +175,7 @@ import Testing
         for each in [queue, other, rest] { each.deallocate() }
     }
 
-    @Test("blocks that a nested step has taken behind a hidden one leave nothing in the queue")
+    @Test("blocks that a nested step takes from behind a hidden block leave no entries in the queue")
     func takenBehindHidden() {
         let queue = BlockQueue()
         queue.append(.init(sequence: 1, body: {}))
@@ -188,7 +187,7 @@ import Testing
         queue.deallocate()
     }
 
-    @Test("blocks that were taken in another mode do not pile up behind one that waits")
+    @Test("blocks that were taken in another mode do not pile up behind a waiting block")
     func takenElsewhere() {
         final class Weak {
             weak var token: BlockToken?
@@ -210,7 +209,7 @@ import Testing
         for queue in [busy, blocked] { queue.deallocate() }
     }
 
-    @Test("what a queue gives up at its end are the blocks that nobody took; its own end releases them")
+    @Test("removing all blocks returns those that nobody took; deallocating a queue releases its blocks")
     func ends() {
         let gone = Counter()
         func block() -> @Sendable () -> Void {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Item 173: runs that nest in a block, and blocks of several modes in them.
+// Item 173: runs that are nested in a block, and blocks of several modes in such runs.
 
 import GRunLoop
 import TestSupport
 import Testing
 
 @Suite("Blocks: nested runs") struct BlocksNestedTests {
-    @Test("item 173: a run nested in a block does not see the rest of the step, but what is enqueued meanwhile")
+    @Test("item 173: a run nested in a block does not see the rest of the step, only blocks enqueued meanwhile")
     func nested() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test("item 173: the same holds for blocks of several modes, of common modes, and in another mode")
+    @Test("item 173: a nested run also hides blocks of several modes and of common modes, and runs in another mode")
     func nestedInAnotherMode() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -54,10 +54,10 @@ import Testing
     }
 
     @Test(
-        "items 168, 173, 190: a step that ends with its slice loses no block of a nested run, and keeps their order",
+        "items 168, 173, 190: a step that its time slice ends loses no block of a nested run, and keeps their order",
         arguments: 0..<5, 1..<7)
     func cutSteps(blocksBehind: Int, hiddenBlocks: Int) async throws {
-        // Each block uses up the slice, and the source always waits for its turn: every step ends after one block.
+        // Each block uses up the slice, and the source is always ready. So every step ends after one block.
         try await onFreshThread(timeSlice: .zero) { loop in
             let record = Recorder()
             let endSource = try Endless.source.begin(in: loop) { true }
@@ -65,7 +65,7 @@ import Testing
                 record("a1 begins")
                 loop.perform {
                     record("b begins")
-                    // The run inside this block takes some of these from behind the other blocks b, which are hidden.
+                    // The run inside this block takes some of these. It does not see the blocks b in front of them.
                     for index in 0..<blocksBehind { loop.perform { record("c\(index)") } }
                     loop.run(for: .zero)
                     record("b ends")
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("item 173: each level of nesting sees only what was enqueued at it")
+    @Test("item 173: each level of nesting sees only the blocks that were enqueued at that level")
     func levels() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -119,7 +119,7 @@ import Testing
         loop.perform { record("rest \(level)") }
     }
 
-    @Test("item 173: what a nested run does not see does not keep its mode from being finished")
+    @Test("item 173: blocks that are hidden from a nested run do not keep its mode alive")
     func hiddenBlocksDoNotCount() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test("blocks that are never run are released when the loop ends; their deinits may call it")
+    @Test("blocks that never run are released when the loop ends; their deinits may call the loop")
     func endOfLoop() async throws {
         try await onFreshThread { _ in
             let record = Recorder()

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items 168 to 172, 174 to 178: when blocks run, in which order, in which modes, and what they keep.
+// Items 168 to 172, 174 to 178: when blocks run, in which order and modes, and which objects they keep.
 
 import GRunLoop
 import TestSupport
 import Testing
 
 @Suite("Blocks") struct BlocksTests {
-    @Test("item 168: what was enqueued before a step runs in it, in order, on the loop's thread")
+    @Test("item 168: blocks that were enqueued before a step run in that step, in order, on the loop's thread")
     func inOrder() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
             loop.keepAlive()
             record.observe(loop, .default, [.beforeTimers, .beforeSources, .beforeWaiting])
-            // From several threads, one after the other.
+            // Enqueues from several threads, one after the other.
             for number in 0..<100 {
                 let enqueue = { @Sendable in
                     loop.perform { record("\(number) \(GRunLoop.current === loop)") }
@@ -40,7 +40,7 @@ import Testing
                 loop.perform(inModes: [.default, .common]) { record("common block") }
                 record("enqueued")
             }
-            // It has gone back to sleep without a word.
+            // The loop has gone back to sleep without running the block.
             thread.waitUntilAsleep()
             record("wake-up")
             loop.wakeUp()
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test("item 169: a block that nobody wakes the loop for runs when the time is up")
+    @Test("item 169: a block runs at the end of the time limit if nobody wakes the loop for it")
     func runsAtLimit() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -73,7 +73,7 @@ import Testing
             let modes: [GRunLoop.Mode] = ["A", "B", "C"]
             for mode in modes + ["D"] { loop.keepAlive(mode) }
             loop.perform(inModes: modes + modes) { record("\(loop.currentMode.map(\.rawValue) ?? "none")") }
-            // Each mode has another one behind it.
+            // In each mode another block follows.
             for mode in modes { loop.perform(inModes: [mode]) { record("\(mode) alone") } }
             loop.run(mode: "D", for: .zero)
             loop.run(mode: .init(first), for: .zero)
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test("item 171: a step runs the blocks of its mode; the others stay in order, ahead of what is enqueued meanwhile")
+    @Test("item 171: a step runs the blocks of its mode; other blocks stay in order, ahead of later ones")
     func interleaved() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test("item 172: a block that is enqueued in a step waits for the next one")
+    @Test("item 172: a block that is enqueued in a step runs in the next step")
     func enqueuedInStep() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test("item 174: a mode that holds only a block runs it, and then lasts for the whole time")
+    @Test("item 174: a mode that holds only a block runs the block, and then lasts until the time limit")
     func onlyBlock() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -131,12 +131,12 @@ import Testing
             #expect(GRunLoop.now >= start.advanced(by: limit))
             let expected = ["entry", "beforeTimers", "beforeSources", "block", "beforeWaiting", "afterWaiting", "exit"]
             #expect(record.lines == expected)
-            // Without the block there is nothing to wait for.
+            // Without the block the mode is empty.
             #expect(loop.run(for: limit) == .finished)
         }
     }
 
-    @Test("a block for no mode never runs, and is released")
+    @Test("a block for an empty list of modes never runs, and is released")
     func noMode() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    @Test("item 176: a block for a mode that does not exist makes it; one for the common modes makes none of that name")
+    @Test("item 176: a block for an unknown mode creates that mode; a block for the common modes creates no such mode")
     func makesMode() async throws {
         try await onFreshThread { loop in
             #expect(loop.run(mode: "New", for: .zero) == .finished)
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    @Test("item 177: a block is released right after it has run, without a lock: its deinit may use the loop")
+    @Test("item 177: a block is released right after it has run, while no lock is held: its deinit may use the loop")
     func released() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -205,7 +205,7 @@ import Testing
     }
 
     @Test(
-        "item 175: a block for no mode at all is ignored, and makes no mode (a mode of another type does not compile)"
+        "item 175: a block for no mode at all is ignored, and creates no mode (a mode of another type does not compile)"
     )
     func noModes() async throws {
         try await onFreshThread { loop in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the C interface reads the name of a mode.
+// Tests how the C interface reads the name of a mode.
 
 import CGRunHeaders
 import GRunLoop
@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 @Suite("Names of modes, by C") struct CModeTests {
-    @Test("item 166: a name is read to its end and no further, wherever it stands; those like it are other modes")
+    @Test("item 166: C reads a name up to its end, whatever its address, and no further; similar names are other modes")
     func names() async throws {
         try await onFreshThread { loop in
             let timer = GRunLoop.Timer(interval: .seconds(3600), repeats: false) { _ in }
@@ -19,7 +19,7 @@ import Testing
             let size = sysconf(Int32(_SC_PAGESIZE))
             let pages = try #require(mmap(nil, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
             defer { munmap(pages, 2 * size) }
-            // Nobody may read what is behind a name.
+            // Reads past the end of the name crash.
             #expect(mprotect(pages + size, size, PROT_NONE) == 0)
             func contains(_ name: String) -> Bool {
                 let bytes = Array(name.utf8CString)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A port between C and Swift: the pointer of C is the Swift object.
+// A port that C and Swift share: the C pointer is the Swift object.
 
 import CGRunGLib
 import CGRunHeaders
@@ -9,7 +9,7 @@ import Testing
 
 @testable import GRunLoop
 
-/// What a function of C's is called with.
+/// Records the arguments of a C callback.
 private final class Inbox {
     var message: OpaquePointer?
 
@@ -19,7 +19,7 @@ private final class Inbox {
     }
 }
 
-/// A port of C's, as both know it.
+/// Makes a port in C, and returns it as the C pointer and as the Swift object.
 private func makePort(_ inbox: Inbox) -> (OpaquePointer, GRunLoop.Port)? {
     grun_port_new(1, Inbox.function, Unmanaged.passUnretained(inbox).toOpaque(), nil).map {
         ($0, Unmanaged<GRunLoop.Port>.fromOpaque(UnsafeRawPointer($0)).takeUnretainedValue())
@@ -36,8 +36,8 @@ private func pass(_ loop: GRunLoop) -> GRunLoop.RunResult {
     loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true)
 }
 
-@Suite("Ports of C's") struct CPortTests {
-    @Test("item 241: what Swift has sent comes to C with its id, parts and reply port; bytes are copied each time")
+@Suite("Ports of the C interface") struct CPortTests {
+    @Test("item 241: C receives a message from Swift with its id, parts and reply port; the bytes are copied each time")
     func fromSwift() async throws {
         try await onFreshThread { loop in
             let inbox = Inbox()
@@ -64,7 +64,7 @@ private func pass(_ loop: GRunLoop) -> GRunLoop.RunResult {
         }
     }
 
-    @Test("item 241: what C has sent Swift gets as an array; sent on to C it is the GBytes that it was")
+    @Test("item 241: Swift receives a message from C as an array; sent on to C, it is the original GBytes")
     func fromC() async throws {
         try await onFreshThread { loop in
             let (inbox, received) = (Inbox(), Shared<GRunLoop.PortMessage?>(nil))
@@ -93,7 +93,7 @@ private func pass(_ loop: GRunLoop) -> GRunLoop.RunResult {
         }
     }
 
-    @Test("item 241: a message that threads build and send at once loses nothing, and what was sent does not change")
+    @Test("item 241: a message that several threads build and send loses nothing; sent messages do not change")
     func shared() {
         let message = GRunLoop.PortMessage.Shared(GRunLoop.PortMessage(id: 9))
         let (port, threads, each) = (GRunLoop.Port(), 4, 500)

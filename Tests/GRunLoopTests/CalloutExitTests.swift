@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items whose closures end their threads, perhaps after they have moved the items to other loops. What is on such a
-// stack is never released, which a sanitizer calls a leak.
+// Items whose closures end their threads, some after moving the items to other loops. Objects on the stack of such a
+// thread are never released, so the address sanitizer reports a leak.
 
 import GRunLoop
 import GRunLoopMessagePorts
@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 @Suite("Closures that end their threads", .disabled(if: sanitizer == "address")) struct CalloutExitTests {
-    @Test("a timer whose closure leaves fires in another loop, if it repeats", arguments: [true, false])
+    @Test("a repeating timer whose closure ends its thread fires again in another loop", arguments: [true, false])
     func leavesInATimer(repeats: Bool) async throws {
         let worker = try GRunLoop.Thread(name: "leaves in a timer")
         let fires = Counter()
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(
-        "a timer that leaves after its closure has moved it fires there",
+        "a timer whose closure moves it to another loop and then ends its thread fires there",
         arguments: [CalloutExitTests.Place.thread, .virtualTime], [true, false])
     func leavesInAMovedTimer(place: Place, repeats: Bool) async throws {
         let worker = try GRunLoop.Thread(name: "leaves in a moved timer")
@@ -51,7 +51,7 @@ import Testing
         }
         loop.add(timer, forMode: .default)
         await worker.waitUntilEnded()
-        // The loop that it was moved to in virtual time has ended, too.
+        // With virtual time, the loop that the timer was moved to has ended too.
         if place == .virtualTime { otherLoop.add(timer, forMode: .default) }
         #expect(waitUntil { !timer.isValid })
         other.finish()
@@ -60,7 +60,7 @@ import Testing
 
     enum Place { case thread, virtualTime }
 
-    @Test("a timer whose closure leaves has its next date after the one that it fired for")
+    @Test("a timer whose closure ends its thread has a next fire date, after the date that it fired for")
     func leavesOnItsGrid() async throws {
         let worker = try GRunLoop.Thread(name: "leaves on its grid")
         let date = GRunLoop.now.advanced(by: .milliseconds(5))
@@ -70,7 +70,7 @@ import Testing
         #expect(timer.isValid && timer.fireDate == date.advanced(by: .seconds(1000)))
     }
 
-    @Test("item 123: a date that is set in a closure that leaves is the timer's next")
+    @Test("item 123: if a closure sets the timer's next date and then ends its thread, the timer has that date")
     func leavesWithADate() async throws {
         let worker = try GRunLoop.Thread(name: "leaves with a date")
         let date = GRunLoop.now.advanced(by: .seconds(1000))
@@ -83,7 +83,7 @@ import Testing
         #expect(timer.isValid && timer.fireDate == date)
     }
 
-    @Test("an observer whose closure leaves is called in another loop, if it repeats", arguments: [true, false])
+    @Test("a repeating observer whose closure ends its thread is called in another loop", arguments: [true, false])
     func leavesInAnObserver(repeats: Bool) async throws {
         let worker = try GRunLoop.Thread(name: "leaves in an observer")
         let calls = Counter()
@@ -102,7 +102,7 @@ import Testing
         #expect(calls.value == (repeats ? 2 : 1))
     }
 
-    @Test("observers whose closures run nested loops are called elsewhere after the innermost has left")
+    @Test("observers whose closures nest runs are called in another loop after the inner closure ends the thread")
     func leavesInNestedObservers() async throws {
         let calls = Counter()
         let outer = GRunLoop.Observer(activities: .beforeTimers) { _, _ in
@@ -129,7 +129,7 @@ import Testing
         #expect(calls.value == 4)
     }
 
-    @Test("an idle queue whose closure leaves calls its others in another loop")
+    @Test("after one closure of an idle queue ends its thread, the other closures run in another loop")
     func leavesInIdleWork() async throws {
         let worker = try GRunLoop.Thread(name: "leaves in idle work")
         let (trace, queue) = (Recorder(), GRunLoop.IdleQueue())
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test(
-        "an item of any kind whose closure leaves is called in another loop, also if the closure has moved it there",
+        "any item whose closure ends its thread is called in another loop, also if the closure moved it there",
         arguments: Movable.Kind.allCases, [true, false])
     func leaves(in kind: Movable.Kind, isMoved: Bool) async throws {
         let worker = try GRunLoop.Thread(name: "leaves")
@@ -175,7 +175,7 @@ import Testing
         #expect(calls.value == 2)
     }
 
-    @Test("item 233: who waits for a perform that leaves is told, and so is who waits for one around it")
+    @Test("item 233: if a perform ends the thread, callers that wait for it or for an enclosing perform get an error")
     func leavesInAnAwaitedPerform() async throws {
         let worker = try GRunLoop.Thread(name: "leaves in an awaited perform")
         let loop = worker.loop
@@ -197,7 +197,7 @@ import Testing
         for thread in [outer, inner] { join(thread) }
     }
 
-    @Test("who waits for the reply of a message port whose handler leaves is told")
+    @Test("if the handler of a message port ends its thread, the client that waits for the reply gets an error")
     func leavesInAReply() async throws {
         let worker = try GRunLoop.Thread(name: "leaves in a reply")
         let name = RuntimeDirectory.newName("leaves")

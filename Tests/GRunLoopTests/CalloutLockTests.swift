@@ -6,12 +6,12 @@ import GRunLoop
 import TestSupport
 import Testing
 
-/// Makes every kind of call on the loop, here and on another thread. A lock that is held would stop one of them for
-/// ever, and the watchdog says so.
+/// Makes every kind of call on the loop, here and on another thread. If a lock were held, a call would block forever,
+/// and the watchdog would report it.
 func useEverything(_ loop: GRunLoop) {
     callEverything(loop)
     onPlainThread { callEverything(loop) }
-    // And a run of its own, in a mode that nothing else uses.
+    // Starts a run in a mode that nothing else uses.
     loop.perform(inModes: ["nested"]) {}
     loop.run(mode: "nested", for: .zero)
 }
@@ -94,7 +94,7 @@ private func callEverything(_ loop: GRunLoop) {
         }
     }
 
-    @Test("item 196: so it is in schedule and cancel, and when something is released")
+    @Test("item 196: every call is legal in schedule and cancel, and when an object is released")
     func otherUserCode() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -153,7 +153,7 @@ private func callEverything(_ loop: GRunLoop) {
         }
     }
 
-    @Test("item 196: and when a source that was found ready goes before its turn")
+    @Test("item 196: every call is legal when a ready source is released before its turn")
     func goneBeforeItsTurn() async throws {
         try await onFreshThread { loop in
             let released = Counter()
@@ -178,7 +178,7 @@ private func callEverything(_ loop: GRunLoop) {
         }
     }
 
-    @Test("item 196: and in what a context dispatches, and in performs")
+    @Test("item 196: every call is legal in what a context dispatches, and in performs")
     func contextsAndPerforms() async throws {
         try await onFreshThread { loop in
             let called = Counter()
@@ -211,7 +211,7 @@ private func callEverything(_ loop: GRunLoop) {
         }
     }
 
-    @Test("item 196: and when what a perform has captured goes, which is right after its own closure")
+    @Test("item 196: every call is legal when captures of a perform are released, right after its own closure")
     func capturedByPerforms() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -230,7 +230,7 @@ private func callEverything(_ loop: GRunLoop) {
     }
 
     @Test(
-        "item 196: and when what a delayed perform has captured goes: called, cancelled, or neither",
+        "item 196: every call is legal when captures of a delayed perform are released: called, cancelled, or neither",
         arguments: [[.default], [.common], ["one", .default]] as [[GRunLoop.Mode]])
     func capturedByDelayedPerforms(names: [GRunLoop.Mode]) async throws {
         let trace = Recorder()
@@ -249,7 +249,7 @@ private func callEverything(_ loop: GRunLoop) {
             #expect(trace.take() == ["cancelled released"])
             loop.run(for: .zero)
             #expect(trace.take() == ["first", "first released", "second", "second released"])
-            // A batch that a nested run has listed.
+            // A nested run has collected this batch.
             loop.perform(after: .zero, inModes: names) { loop.run(for: .zero) }
             for name in ["third", "fourth"] { enqueue(name) }
             loop.run(for: .zero)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A delayed perform is taken back by what names it, wherever it is by then.
+// A delayed perform can be cancelled by its token, target or key, in whatever state it is.
 
 import GRunLoop
 import GRunLoopDiagnostics
@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct CancelPerformTests {
-    @Test("it is taken back once, before it was performed, and not from inside")
+    @Test("a perform can be cancelled once, before it is called, and not from inside its closure")
     func once() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -16,7 +16,7 @@ import Testing
             #expect(first != second && first == first)
             #expect(first.cancel())
             #expect(!first.cancel())
-            // It has the slot of the first one.
+            // The third perform reuses the slot of the first one.
             let third = loop.perform(after: .zero) { trace("third") }
             #expect(!first.cancel())
             loop.run(for: .zero)
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test("a token cancels on any thread, once, also from a deinit; a target is released then")
+    @Test("a token cancels once, on any thread, also in a deinit; the target is released then")
     func anyThread() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -75,13 +75,13 @@ import Testing
         }
     }
 
-    /// Keys of one hash.
+    /// Keys that all have the same hash.
     private struct Key: Hashable {
         let number: Int
         func hash(into hasher: inout Hasher) { hasher.combine(0) }
     }
 
-    @Test("item 227: a key cancels what has an equal key, and not what has only the same hash")
+    @Test("item 227: a key cancels the performs that have an equal key, and not those that only have the same hash")
     func keysOfOneHash() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test("item 227: of many performs of one target each key cancels its own, in the order of addition")
+    @Test("item 227: each key cancels its own performs among many of one target, in the order of addition")
     func manyOfOneTarget() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test("its target is let go at once, and so is what it has captured; cancelling by target leaves no name")
+    @Test("cancelling releases the target and the captures immediately; cancelling by target leaves no name")
     func target() async throws {
         try await onFreshThread { loop in
             let seen = Weak<Witness>()
@@ -145,7 +145,7 @@ import Testing
     }
 
     @Test(
-        "in several modes it is taken out of all of them",
+        "a perform that is in several modes is removed from all of them",
         arguments: [["one", "two"], [.common], [.common, "one"]] as [[GRunLoop.Mode]])
     func severalModes(names: [GRunLoop.Mode]) async throws {
         try await onFreshThread { loop in
@@ -166,7 +166,7 @@ import Testing
         }
     }
 
-    @Test("a common one joins a mode that becomes common later, in its order, and is performed once")
+    @Test("a common perform joins a mode that becomes common later, in its order, and is called once")
     func laterCommonMode() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -186,7 +186,7 @@ import Testing
             loop.run(for: .zero)
             #expect(trace.take() == ["default only"])
             #expect(loop.run(mode: "late", for: .zero) == .finished && loop.run(for: .zero) == .finished)
-            // By target, once it is in two modes.
+            // Cancels by target after the perform has joined two modes.
             loop.perform(after: .zero, inModes: [.common], target: target) { trace("cancelled") }
             loop.cancelPerforms(target: target)
             #expect(loop.run(mode: "late", for: .zero) == .finished && loop.run(for: .zero) == .finished)
@@ -194,7 +194,7 @@ import Testing
         }
     }
 
-    @Test("one that was due with others is taken back by one of them, and a nested run performs the rest once")
+    @Test("one of several due performs cancels another, and a nested run calls the rest once")
     func insideBatch() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -204,7 +204,7 @@ import Testing
                     trace("\(number)")
                     if number == 1 {
                         performs.value[2].cancel()
-                        // It waits for the next pass.
+                        // The new perform is called in the next pass.
                         loop.perform(after: .zero) { trace("later") }
                     }
                     if number == 3 {
@@ -220,7 +220,7 @@ import Testing
         }
     }
 
-    @Test("while its closure runs, its mode is not finished; then it is")
+    @Test("a mode is not finished while its last perform runs, and is finished afterwards")
     func keepsMode() async throws {
         try await onFreshThread { loop in
             for names: [GRunLoop.Mode] in [[.default], [.default, "two"]] {
@@ -234,7 +234,7 @@ import Testing
         }
     }
 
-    @Test("timers and performs of one date keep their order, and the last one may be a day away")
+    @Test("timers and performs of one date keep their order, even if the last one is a day away")
     func withTimers() {
         GRunLoop.withVirtualTime { time in
             let trace = Recorder()
@@ -256,7 +256,7 @@ import Testing
         }
     }
 
-    @Test("a loop describes and traces it")
+    @Test("descriptions and traces of a loop show its performs")
     func seen() async throws {
         try await onFreshThread { loop in
             loop.perform(after: .seconds(60)) {}
@@ -273,7 +273,7 @@ import Testing
         }
     }
 
-    @Test("in a mode that becomes common later, timers and performs of one date keep their order")
+    @Test("timers and performs of one date keep their order in a mode that becomes common later")
     func laterOrder() throws {
         try GRunLoop.withVirtualTime { time in
             let trace = Recorder()
@@ -293,7 +293,7 @@ import Testing
         }
     }
 
-    @Test("one whose closure runs is in its modes still, also in one that becomes common meanwhile", arguments: [1, 2])
+    @Test("a running perform stays in its modes, also in a mode that becomes common meanwhile", arguments: [1, 2])
     func whileItRuns(commonModes: Int) throws {
         try GRunLoop.withVirtualTime { time in
             let loop = time.loop
@@ -314,7 +314,7 @@ import Testing
         }
     }
 
-    @Test("what was called before goes before the next one is called")
+    @Test("a perform is released before the next one is called")
     func keptNoLonger() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -333,10 +333,10 @@ import Testing
         }
     }
 
-    @Test("a sleep that is cancelled is not in the loop any more, before its task has resumed")
+    @Test("a cancelled sleep leaves the loop before its task resumes")
     func cancelledSleep() async throws {
         try await onFreshThread { loop in
-            // The task lives here: it waits when a run has returned, and resumes only in another run.
+            // The task runs on this loop: it waits when a run has returned, and resumes only in another run.
             let task = Task(executorPreference: loop.executor) {
                 try await loop.sleep(for: .seconds(60), inModes: [.default])
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels and tasks: who waits for room, and who receives by for await.
+// Channels and tasks: senders that wait for room, and tasks that receive with for await.
 
 import Glibc
 import TestSupport
@@ -12,7 +12,7 @@ private typealias Channel = GRunLoop.Channel
 @Suite("Channels and tasks") struct ChannelAwaitTests {
     // MARK: Sending
 
-    @Test("tasks that wait for room are served in the order in which they came, and before later ones")
+    @Test("tasks that wait for room send in the order in which they began to wait, and before later senders")
     func sendersInOrder() async throws {
         try await withWorker { loop in
             let channel = Channel<Int>(capacity: 2)
@@ -27,7 +27,7 @@ private typealias Channel = GRunLoop.Channel
                         return await channel.send(number)
                     })
             }
-            // The loop's thread begins them in order; each waits where it began.
+            // The loop's thread starts the senders in order, and each waits on the thread where it started.
             #expect(await eventually { begun.value == 18 })
             await Task(executorPreference: loop.executor) {}.value
             #expect(channel.trySend(99) == .full)
@@ -37,7 +37,7 @@ private typealias Channel = GRunLoop.Channel
         }
     }
 
-    @Test("a task that is cancelled does not wait for room: its element is not sent")
+    @Test("a cancelled task does not wait for room, and its element is not sent")
     func senderCancelled() async throws {
         let channel = Channel<Int>(capacity: 1)
         _ = await channel.send(1)
@@ -64,7 +64,7 @@ private typealias Channel = GRunLoop.Channel
         }
     }
 
-    @Test("who waits for room is told of the end", arguments: ["invalidate", "close", "loop"])
+    @Test("a sender that waits for room learns that the channel has ended", arguments: ["invalidate", "close", "loop"])
     func sendersAtTheEnd(how: String) async throws {
         let lost = Shared<[Int]>([])
         let channel = Channel<Int>(capacity: 1, undelivered: { number in lost.update { $0.append(number) } })
@@ -84,7 +84,7 @@ private typealias Channel = GRunLoop.Channel
         #expect(lost.value == [1])
     }
 
-    @Test("many tasks through a narrow channel: nothing is lost, and each one's elements are in order")
+    @Test("many tasks send through a narrow channel: no element is lost, and each task's elements stay in order")
     func manySenders() async throws {
         try await withWorker { loop in
             let channel = Channel<(sender: Int, number: Int)>(capacity: 8)
@@ -106,7 +106,7 @@ private typealias Channel = GRunLoop.Channel
 
     // MARK: Receiving
 
-    @Test("for await gets what was sent, in order, and ends with the channel", arguments: [true, false])
+    @Test("for await gets the elements in order, and ends with the channel", arguments: [true, false])
     func elements(onLoop: Bool) async throws {
         try await withWorker { loop in
             let channel = Channel<Int>(capacity: onLoop ? 4 : .max)
@@ -125,7 +125,7 @@ private typealias Channel = GRunLoop.Channel
         }
     }
 
-    @Test("the loop brings elements in the modes given only")
+    @Test("the loop delivers elements only in the given modes")
     func modes() async throws {
         let (found, channel) = (Shared<[Int]>([]), Channel<Int>())
         let (isSet, mayEnd) = (Flag(), Flag())
@@ -154,7 +154,7 @@ private typealias Channel = GRunLoop.Channel
         #expect(channel.trySend(2) == .closed, "its loop has ended")
     }
 
-    @Test("who lets go of the iterator, or is cancelled, closes the channel; what it had not taken is given up")
+    @Test("releasing the iterator or cancelling the task closes the channel; the rest goes to undelivered")
     func receiverGoes() async throws {
         try await withWorker { loop in
             for how in ["break", "cancelled in a batch", "cancelled while it waits"] {
@@ -186,7 +186,7 @@ private typealias Channel = GRunLoop.Channel
         }
     }
 
-    @Test("closed while the task has a batch, it gets no more of it")
+    @Test("a task gets no further elements of its batch after the channel is closed")
     func closedInABatch() async throws {
         try await withWorker { loop in
             let lost = Shared<[Int]>([])
@@ -201,7 +201,7 @@ private typealias Channel = GRunLoop.Channel
         }
     }
 
-    @Test("letting go of the channel ends the sequence after the last element")
+    @Test("releasing the channel ends the sequence after the last element")
     func senderGoes() async throws {
         try await withWorker { loop in
             var iterator = {
@@ -216,7 +216,7 @@ private typealias Channel = GRunLoop.Channel
         }
     }
 
-    @Test("a second iterator ends at once, with a message")
+    @Test("a second iterator ends immediately, with a message")
     func secondIterator() async throws {
         try await withWorker { loop in
             let channel = Channel<Int>()
@@ -231,7 +231,7 @@ private typealias Channel = GRunLoop.Channel
         }
     }
 
-    @Test("a sequence of a channel that was closed before ends at once, and leaves nothing with the loop")
+    @Test("a sequence of a closed channel ends immediately, and leaves no item in the loop")
     func closedBefore() async throws {
         try await withWorker { loop in
             weak var core: ChannelCore?
@@ -247,7 +247,7 @@ private typealias Channel = GRunLoop.Channel
         }
     }
 
-    @Test("after a slice a task on the loop lets whatever else is ready have its turn")
+    @Test("after its time slice, a task on the loop yields to everything else that is ready")
     func slices() async throws {
         try await withWorker { loop in
             loop.timeSlice = .milliseconds(2)
@@ -271,15 +271,15 @@ private typealias Channel = GRunLoop.Channel
         }
     }
 
-    @Test("the end of the loop leaves a batch to the task elsewhere that has it")
+    @Test("when the loop ends, a task on another thread keeps the batch that it has")
     func loopEndsInABatch() async throws {
-        // Which of its waiters a loop tells first is chance.
+        // The order in which a loop notifies its waiters is random.
         for _ in 0..<16 {
             let (lost, isIn, mayGoOn) = (Shared<[Int]>([]), Flag(), Flag())
             let channel = Channel<Int>(undelivered: { number in lost.update { $0.append(number) } })
             for number in 1...5 { _ = channel.trySend(number) }
             let worker = try GRunLoop.Thread()
-            // A thread that loses the processor uses up a slice, which would cut the batch.
+            // If the thread loses the processor, its slice would end and cut the batch.
             worker.loop.timeSlice = endlessTimeSlice
             let reading = Task {
                 var found: [Int] = []
@@ -301,7 +301,7 @@ private typealias Channel = GRunLoop.Channel
         }
     }
 
-    @Test("in no mode that is run the end comes all the same, if nothing is left or the channel is let go")
+    @Test("if none of its modes runs, the sequence still ends, if the channel is empty or is released")
     func endsInNoMode() async throws {
         try await withWorker { loop in
             let (lost, empty) = (Shared<[Int]>([]), Channel<Int>())
@@ -317,7 +317,7 @@ private typealias Channel = GRunLoop.Channel
         }
     }
 
-    @Test("the end of the loop ends the sequence, of a task that lives there, too")
+    @Test("the end of the loop ends the sequence, also for a task on that loop")
     func loopEnds() async throws {
         let worker = try GRunLoop.Thread(name: "ends")
         let channel = Channel<Int>()
@@ -339,5 +339,5 @@ private typealias Channel = GRunLoop.Channel
     }
 }
 
-/// The loop of the calling thread: async code has no thread of its own.
+/// Returns the loop of the calling thread. Async code cannot use `GRunLoop.current` directly.
 private func loopHere() -> GRunLoop { GRunLoop.current }

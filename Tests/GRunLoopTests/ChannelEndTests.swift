@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a channel: what was accepted is delivered or given up, each element once, and no lock is held then.
+// The end of a channel: each accepted element is delivered or passed to undelivered, once and without a lock.
 
 import GRunLoop
 import Glibc
@@ -8,13 +8,13 @@ import Testing
 
 private typealias Channel = GRunLoop.Channel
 
-/// A channel of numbers that notes what was not delivered.
+/// A channel of numbers that records its undelivered elements.
 private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Channel<Int> {
     GRunLoop.Channel(capacity: capacity) { number in lost.update { $0.append(number) } }
 }
 
 @Suite("Channels that end") struct ChannelEndTests {
-    @Test("one that is closed delivers nothing, and gives up what it has, in order")
+    @Test("a closed channel delivers nothing, and passes its elements to undelivered, in order")
     func closed() async throws {
         try await onFreshThread { loop in
             let lost = Shared<[Int]>([])
@@ -31,7 +31,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
         }
     }
 
-    @Test("closed in its closure, also below a nested run, it delivers no more and gives up the rest then")
+    @Test("a channel that is closed in its closure, also in a nested run, delivers no more and then passes on the rest")
     func closedInTheClosure() async throws {
         try await onFreshThread { loop in
             for nests in [false, true] {
@@ -53,7 +53,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
         }
     }
 
-    @Test("closed by another thread while the closure runs, the loop gives up the rest")
+    @Test("if another thread closes the channel while its closure runs, the loop passes the rest to undelivered")
     func closedMeanwhile() {
         let (lost, isIn, isClosed) = (Shared<[Int]>([]), Flag(), Flag())
         let loser = Shared<pid_t>(0)
@@ -78,7 +78,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
         #expect(lost.value == [2, 3] && loser.value == thread.kernelID)
     }
 
-    @Test("one that is finished delivers what it has, and leaves its modes then")
+    @Test("a finished channel delivers its elements, and then leaves its modes")
     func finished() async throws {
         try await onFreshThread { loop in
             let (lost, found) = (Shared<[Int]>([]), Shared<[Int]>([]))
@@ -100,7 +100,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
         }
     }
 
-    @Test("one that is let go with elements delivers them; in no mode it gives them up")
+    @Test("a channel that is released with elements delivers them; in no mode it passes them to undelivered")
     func letGo() async throws {
         try await onFreshThread { loop in
             let (lost, found) = (Shared<[Int]>([]), Shared<[Int]>([]))
@@ -132,7 +132,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
         }
     }
 
-    @Test("the end of its loop closes it, in a mode or not, and what is received there later is given up")
+    @Test("the end of its loop closes a channel, in a mode or not; later elements go to undelivered")
     func loopEnds() {
         let lost = Shared<[Int]>([])
         let (inMode, inNone, late) = (numbers(lost: lost), numbers(lost: lost), numbers(lost: lost))
@@ -177,7 +177,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
         }
     }
 
-    @Test("closed in an observer of beforeWaiting, the run of an otherwise empty mode finishes without a sleep")
+    @Test("if a beforeWaiting observer closes the only channel of a mode, the run finishes without a sleep")
     func closedBeforeWaiting() async throws {
         try await onFreshThread { loop in
             let channel = Channel<Int>()
@@ -187,7 +187,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
         }
     }
 
-    @Test("a thread that leaves in the closure gives up the rest", .disabled(if: sanitizer == "address"))
+    @Test("if the closure ends its thread, the rest goes to undelivered", .disabled(if: sanitizer == "address"))
     func threadLeaves() {
         let lost = Shared<[Int]>([])
         let channel = numbers(lost: lost)
@@ -200,7 +200,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
         #expect(lost.value == [3, 4, 5] && channel.trySend(6) == .closed)
     }
 
-    @Test("no lock is held where an element goes: delivered, refused, given up")
+    @Test("no lock is held when an element is released: delivered, refused or undelivered")
     func deinits() async throws {
         final class Nosy: Sendable {
             private let body: @Sendable () -> Void
@@ -226,7 +226,7 @@ private func numbers(capacity: Int = .max, lost: Shared<[Int]>) -> GRunLoop.Chan
         }
     }
 
-    @Test("closed while eight threads send: each element that was accepted is delivered or given up, once")
+    @Test("a channel is closed while eight threads send: each accepted element is delivered or undelivered, once")
     func closedWhileTheySend() async throws {
         for round in 0..<20 {
             let (accepted, lost, found) = (Shared(0), Shared(0), Shared(0))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels: what is sent arrives, once and in order, in the modes in which it is received.
+// Elements of a channel are delivered once and in order, in the modes of the receiver.
 
 import CGRunGLib
 import Glibc
@@ -15,7 +15,7 @@ extension GRunLoop.Channel {
 }
 
 @Suite("Channels") struct ChannelTests {
-    @Test("what was sent is delivered in order, in one pass, and counts as a handled source")
+    @Test("elements are delivered in order, in one pass, and count as a handled source")
     func order() async throws {
         try await onFreshThread { loop in
             let channel = Channel<Int>()
@@ -30,7 +30,7 @@ extension GRunLoop.Channel {
         }
     }
 
-    @Test("a burst from another thread wakes the loop once, and comes as one batch")
+    @Test("a burst from another thread wakes the loop once, and arrives as one batch")
     func burst() async throws {
         let (first, isFree) = (Flag(), Flag())
         let (batches, wakes) = (Shared<[[Int]]>([]), Counter())
@@ -56,7 +56,7 @@ extension GRunLoop.Channel {
         #expect(batches.value == [[0], Array(1...1000)] && wakes.value <= 2)
     }
 
-    @Test("what is sent in the closure comes in the next pass")
+    @Test("elements that the closure sends arrive in the next pass")
     func sentInTheClosure() async throws {
         try await onFreshThread { loop in
             let channel = Channel<Int>()
@@ -74,7 +74,7 @@ extension GRunLoop.Channel {
         }
     }
 
-    @Test("a full channel says so, and blocks nobody, the loop neither", arguments: [-7, 0, 1, 3])
+    @Test("sending to a full channel returns .full, and blocks neither sender nor loop", arguments: [-7, 0, 1, 3])
     func full(capacity: Int) async throws {
         try await onFreshThread { loop in
             let channel = Channel<Int>(capacity: capacity)
@@ -94,7 +94,7 @@ extension GRunLoop.Channel {
         }
     }
 
-    @Test("memory is taken as it is needed, also where there is no limit, and for elements of no size")
+    @Test("memory is allocated when needed, also without a limit, and for elements of size zero")
     func growing() async throws {
         try await onFreshThread { loop in
             let (numbers, signs) = (Channel<(Int, Int, UInt8)>(capacity: .max), Channel<Void>())
@@ -111,7 +111,7 @@ extension GRunLoop.Channel {
         }
     }
 
-    @Test("a burst takes pieces of memory, is delivered in order, and leaves some that later ones give back")
+    @Test("a burst allocates memory pieces, is delivered in order, and keeps spare pieces that later elements free")
     func memoryAfterABurst() async throws {
         try await onFreshThread { loop in
             let channel = Channel<Int>()
@@ -125,7 +125,7 @@ extension GRunLoop.Channel {
             loop.run(mode: .default, for: .zero)
             #expect(next.value == 300_000)
             #expect((32...128).contains(channel.sparePieces))
-            // One at a time: half as many pieces are kept after each.
+            // Sends one element at a time. Each delivery halves the number of spare pieces.
             for number in 300_000..<300_020 {
                 _ = channel.trySend(number)
                 loop.run(mode: .default, for: .zero)
@@ -139,7 +139,7 @@ extension GRunLoop.Channel {
 
     // MARK: Modes
 
-    @Test("it delivers in its modes only, and in whichever of them is run")
+    @Test("a channel delivers only in its modes, in whichever of them runs")
     func modes() async throws {
         try await onFreshThread { loop in
             let channel = Channel<Int>()
@@ -160,7 +160,7 @@ extension GRunLoop.Channel {
         }
     }
 
-    @Test("removed in its closure it delivers no more there; the rest waits until it is added again")
+    @Test("a channel that is removed in its closure delivers no more there; the rest waits until it is added again")
     func removedInTheClosure() async throws {
         try await onFreshThread { loop in
             let channel = Channel<Int>()
@@ -179,13 +179,13 @@ extension GRunLoop.Channel {
             #expect(loop.run(mode: .default, for: .milliseconds(5)) == .timedOut)
             loop.add(channel, forMode: .default)
             #expect(loop.run(mode: .default, for: .seconds(5), returningAfterSourceHandled: true) == .handledSource)
-            // The rest, and then what came later.
+            // Delivers the rest, and then the later elements.
             loop.run(mode: .default, for: .zero)
             #expect(found.value == Array(1...6))
         }
     }
 
-    @Test("removed below a nested run, it delivers no more in the outer one either")
+    @Test("a channel that is removed in a nested run delivers no more in the outer run either")
     func removedBelow() async throws {
         try await onFreshThread { loop in
             let channel = Channel<Int>()
@@ -202,7 +202,7 @@ extension GRunLoop.Channel {
         }
     }
 
-    @Test("what waits wakes a sleeping loop when the channel is added there")
+    @Test("adding a channel with waiting elements wakes the sleeping loop")
     func addedLater() async throws {
         let channel = Channel<Int>()
         let thread = LoopThread { loop in
@@ -219,7 +219,7 @@ extension GRunLoop.Channel {
     // MARK: Nested runs
 
     @Test(
-        "a run that is nested in the closure goes on with the rest, in order", arguments: [GRunLoop.Mode.default, "in"])
+        "a run nested in the closure continues with the rest, in order", arguments: [GRunLoop.Mode.default, "in"])
     func nested(mode: GRunLoop.Mode) async throws {
         try await onFreshThread { loop in
             let channel = Channel<Int>()
@@ -245,7 +245,7 @@ extension GRunLoop.Channel {
         }
     }
 
-    @Test("a run that is nested in the closure of the last element finds nothing, and then what is sent there")
+    @Test("a run that is nested in the closure of the last element finds only elements that are sent there")
     func nestedInTheLast() async throws {
         try await onFreshThread { loop in
             let channel = Channel<Int>()
@@ -265,7 +265,7 @@ extension GRunLoop.Channel {
         }
     }
 
-    @Test("a nested run in a mode of others delivers nothing, and the rest comes after it")
+    @Test("a nested run in a mode without the channel delivers nothing, and the rest arrives after it")
     func nestedElsewhere() async throws {
         try await onFreshThread { loop in
             let channel = Channel<Int>()
@@ -283,7 +283,7 @@ extension GRunLoop.Channel {
         }
     }
 
-    @Test("a nested run that sleeps in the closure is woken by what is sent then")
+    @Test("an element that is sent meanwhile wakes a nested run that sleeps in the closure")
     func nestedSleep() async throws {
         let channel = Channel<Int>()
         let found = Shared<[Int]>([])
@@ -304,7 +304,7 @@ extension GRunLoop.Channel {
         thread.finish()
     }
 
-    @Test("a run nested in a batch has a batch of its own, and changes nothing in the outer one")
+    @Test("a run nested in a batch has a batch of its own, and does not change the outer one")
     func nestedInABatch() async throws {
         try await onFreshThread { loop in
             let channel = Channel<Int>()
@@ -327,7 +327,7 @@ extension GRunLoop.Channel {
 
     // MARK: Turns
 
-    @Test("after a slice whatever else is ready has its turn, and the rest comes later, in order")
+    @Test("after the time slice everything else that is ready has its turn, and the rest arrives later, in order")
     func slices() async throws {
         try await onFreshThread(timeSlice: .milliseconds(2)) { loop in
             let channel = Channel<Int>()
@@ -348,7 +348,7 @@ extension GRunLoop.Channel {
         }
     }
 
-    @Test("a channel that never ends keeps nothing else from its turn: a timer, a block, another channel")
+    @Test("a channel that never gets empty does not starve a timer, a block or another channel")
     func endless() async throws {
         try await onFreshThread(timeSlice: .milliseconds(1)) { loop in
             let (channel, other) = (Channel<Int>(), Channel<Int>())
@@ -372,7 +372,7 @@ extension GRunLoop.Channel {
 
     // MARK: Who else
 
-    @Test("a host's iterations deliver it, and a send from another thread wakes the host")
+    @Test("a host's iterations deliver elements, and sending from another thread wakes the host")
     func hosted() async throws {
         try await onFreshThread { loop in
             let channel = Channel<Int>()
@@ -392,7 +392,7 @@ extension GRunLoop.Channel {
         }
     }
 
-    @Test("a closure of an actor's is called there, and need not be Sendable")
+    @Test("a closure of an actor is called on that actor, and need not be Sendable")
     func isolated() async throws {
         final class Plain { var sum = 0 }
         let sum = Shared(0)
@@ -417,7 +417,7 @@ extension GRunLoop.Channel {
         #expect(numbers.trySend(1) == .closed)
     }
 
-    @Test("an element need not be Sendable: it is handed over")
+    @Test("an element need not be Sendable, because its ownership is transferred")
     func handedOver() {
         final class Plain {
             var number = 0
@@ -441,7 +441,7 @@ extension GRunLoop.Channel {
         #expect(found.value == [1, 2, 3])
     }
 
-    @Test("in virtual time it delivers on the loop of that")
+    @Test("in virtual time a channel delivers on the virtual loop")
     func virtualTime() async throws {
         try await onFreshThread { _ in
             GRunLoop.withVirtualTime { time in
@@ -481,7 +481,7 @@ extension GRunLoop.Channel {
 
     // MARK: Threads
 
-    @Test("what eight threads send comes once, and in the order of each", arguments: [64, Int.max])
+    @Test("elements of eight threads arrive once, and in the order of each thread", arguments: [64, Int.max])
     func producers(capacity: Int) async throws {
         let (threads, each) = (8, 20_000)
         let channel = Channel<(producer: Int, number: Int)>(capacity: capacity)

@@ -6,7 +6,7 @@ import GRunLoop
 import TestSupport
 import Testing
 
-/// A task on the loop that receives all that is sent.
+/// A task on the loop that receives all elements.
 private struct Receiving {
     let count = Counter()
     private let channel = GRunLoop.Channel<Int>()
@@ -16,18 +16,18 @@ private struct Receiving {
         Task(executorPreference: loop.executor) {
             for await _ in channel.elements(on: loop) { count.increment() }
         }
-        // The task begins to wait.
+        // Lets the task begin to wait.
         loop.run(for: .zero)
         for number in 0..<number { #expect(channel.trySend(number) == .enqueued) }
     }
 }
 
 @Suite("Channels: turns of a task") struct ChannelTurnTests {
-    @Test("a slice of zero is one element a turn", arguments: [true, false])
+    @Test("with a time slice of zero, a task takes one element in each turn", arguments: [true, false])
     func zero(isHosted: Bool) async throws {
         try await onFreshThread(timeSlice: .zero) { loop in
             let receiving = Receiving(50, on: loop)
-            // A pass to wake the task, one for each element, and as many for what each of them enqueues.
+            // One pass wakes the task. Each element takes one pass, and so does the job that each element enqueues.
             for _ in 0..<300 where receiving.count.value < 50 {
                 if isHosted {
                     try #require(loop.homeContext).withPointer { _ = g_main_context_iteration($0, 0) }
@@ -39,7 +39,7 @@ private struct Receiving {
         }
     }
 
-    @Test("beside blocks and timers that each use up the slice, a task has an element in each of its turns")
+    @Test("a task takes one element in each turn, beside blocks and timers that each use up the slice")
     func starved() async throws {
         try await onFreshThread(timeSlice: .microseconds(200)) { loop in
             let blocks = Counter()
@@ -63,7 +63,7 @@ private struct Receiving {
     }
 
     @Test(
-        "in virtual time the passes in which elements come depend on no clock",
+        "in virtual time no clock affects in which passes elements arrive",
         arguments: [Duration.zero, .seconds(1)])
     func virtual(slice: Duration) async throws {
         try await onFreshThread { _ in
@@ -74,7 +74,7 @@ private struct Receiving {
                 time.loop.on(.beforeSources) { _ in if receiving.count.value < 50 { passes.increment() } }
                 time.advance(by: .milliseconds(1))
                 #expect(receiving.count.value == 50)
-                // The wake-up of the task, and its job.
+                // One pass wakes the task, and one runs its job.
                 #expect(passes.value == 2)
             }
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of children, as an item and for await. What is about the process's own dispositions is in a process of its
-// own.
+// Waiting for the exit of children, with an item and with for await. Tests that change signal dispositions run in their
+// own process.
 
 import CGRunGLib
 import GRunLoop
@@ -9,7 +9,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What a child source says, as text.
+/// The outcome of a child source as text.
 private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
     switch outcome {
     case .success(let status): "\(status)"
@@ -20,7 +20,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
 
 @Suite("Children") struct ChildTests {
     @Test(
-        "a child's end wakes the loop, and its source is performed once with how it ended",
+        "a child's exit wakes the loop, and its source is performed once with the status",
         arguments: [
             ("exit 0", "exited with 0"), ("exit 3", "exited with 3"), ("exit 255", "exited with 255"),
             ("kill -TERM $$", "ended by signal 15"), ("kill -KILL $$", "ended by signal 9"),
@@ -40,7 +40,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         #expect(trace.lines.count == 1)
     }
 
-    @Test("a child that has ended before it is watched, and while another mode runs, is told of as well")
+    @Test("a child source also reports a child that exited earlier, or while another mode ran")
     func endedBefore() async throws {
         try await onFreshThread { loop in
             let child = startShell("exit 7")
@@ -50,7 +50,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
             try loop.add(source, forMode: "private")
             loop.run(for: .zero)
             #expect(trace.lines == [] && exists(child))
-            // The one item of the mode, which is gone after it.
+            // The source is the only item of the mode, and leaves it afterwards.
             #expect(loop.run(mode: "private", for: .seconds(5)) == .finished)
             #expect(trace.lines == ["exited with 7"])
         }
@@ -70,11 +70,11 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         #expect("\(killed)" == "ended by signal 11, core dumped")
     }
 
-    @Test("what is no child is told at once: numbers of nobody, groups, this process, strangers, threads, reaped ones")
+    @Test("only a child's pid is accepted: no unknown pids, groups, this process, strangers, threads, reaped children")
     func notAChild() async throws {
         let reaped = startShell("exit 0")
         reap(reaped)
-        // init is somebody else's; a thread is no process.
+        // The init process is not a child of ours, and a thread is not a process.
         let thread = LoopThread.running()
         for pid in [0, -1, .min, .max, getpid(), getppid(), 1, thread.kernelID, reaped] {
             #expect(throws: GRunLoop.SystemError.notAChild(pid)) { _ = try GRunLoop.ChildSource(pid: pid) { _, _ in } }
@@ -85,7 +85,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         thread.finish()
     }
 
-    @Test("who does not reap it gets an outcome, too: of two sources one has the status, and the other is told so")
+    @Test("of two sources for one child, one gets the status, and the other gets the error that the status was lost")
     func reapedByAnother() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -104,7 +104,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         }
     }
 
-    @Test("invalidating or letting go of a source neither ends the child nor reaps it")
+    @Test("invalidating or releasing a source neither ends nor reaps the child")
     func lifetime() async throws {
         try await onFreshThread { loop in
             let child = startSleeper()
@@ -117,7 +117,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
             }
             kill(child, SIGKILL)
             while !hasEnded(child) { usleep(300) }
-            // In a loop, and its status not taken: it is there for the next one.
+            // This source is in a loop but does not take the status, so the next source gets it.
             let first = try GRunLoop.ChildSource(pid: child) { _, _ in }
             try loop.add(first, forMode: .default)
             first.invalidate()
@@ -130,7 +130,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         }
     }
 
-    @Test("an actor's closure is called and let go where the actor is")
+    @Test("an actor's closure is called and released on that actor")
     func ofAnActor() throws {
         let trace = Recorder()
         let worker = try GRunLoop.Thread(name: "actor's") { here in
@@ -146,7 +146,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         worker.join()
     }
 
-    @Test("a child that a debugger has is waited for without a pass after the other, and told of once it lets go")
+    @Test("a child under a debugger is awaited without repeated passes, and reported when the debugger detaches")
     func debugged() {
         #expect(
             runScenario("children-debugged") == [
@@ -170,13 +170,13 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         }
     }
 
-    @Test("beside 100 children of GSubprocess 100 of ours end with their own statuses, and GIO's with theirs")
+    @Test("with 100 children of GSubprocess, 100 children of ours get their own statuses, and GIO gets the rest")
     func besideGSubprocess() async throws {
         try await onFreshThread { loop in
             let (ours, theirs) = (Shared<[Int32: Int32]>([:]), Shared<[Int: Int32]>([:]))
             var expected: [Int32: Int32] = [:]
             loop.keepAlive()
-            // In a run, so that it completes in this loop's context.
+            // Starts them in a run, so that they complete in this loop's context.
             loop.perform {
                 for number in 0..<100 {
                     startSubprocess("exit \(255 - number)") { code in theirs.update { $0[number] = code } }
@@ -208,7 +208,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         return child.output
     }
 
-    @Test("500 at once, then many in a row: all exit codes are right, no descriptor and no zombie is left")
+    @Test("500 children together, then many in a row: all exit codes are right, no descriptor or zombie remains")
     func many() {
         #expect(
             runScenario("children-many") == [
@@ -217,7 +217,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
     }
 
     @Test(
-        "where SIGCHLD is ignored, or children are not kept, that is said at once; a stranger is a stranger there, too")
+        "an ignored SIGCHLD or SA_NOCLDWAIT is reported immediately; a stranger's pid is refused as usual")
     func discarded() {
         #expect(
             runScenario("children-discarded") == [
@@ -225,17 +225,17 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
             ])
     }
 
-    @Test("where no descriptor is left that is said, and the child is there for the next one")
+    @Test("at the descriptor limit an error is thrown, and a later source can wait for the child")
     func limit() { #expect(runScenario("children-without-descriptors") == ["limitReached", "exited with 6"]) }
 
-    @Test("in a sandbox without pidfd_open() that is said, with what to do instead", arguments: ["ENOSYS", "EPERM"])
+    @Test("in a sandbox without pidfd_open() the error names the remedy", arguments: ["ENOSYS", "EPERM"])
     func sandbox(error: String) {
         #expect(runScenario("children-sandboxed-\(error)") == ["unsupported: g_child_watch_add", "reaped: 2"])
     }
 }
 
 @Suite("Children for await") struct ChildExitTests {
-    @Test("the end of a child is awaited, on an actor of the loop as well")
+    @Test("a task can await the exit of a child, also on an actor of the loop")
     func awaited() async throws {
         try await withWorker { loop in
             let exited = try await loop.waitForExit(of: startShell("exit 9"))
@@ -248,7 +248,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         }
     }
 
-    @Test("many at once, each with its code")
+    @Test("many children are awaited together, each with its exit code")
     func many() async throws {
         try await withWorker { loop in
             try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -260,7 +260,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         }
     }
 
-    @Test("cancelling neither ends the child nor takes its status, however close it is to the end")
+    @Test("cancelling neither ends the child nor takes its status, also right before the exit")
     func cancelled() async throws {
         try await withWorker { loop in
             let child = startSleeper()
@@ -277,7 +277,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
                 let task = Task { try await loop.waitForExit(of: child) }
                 usleep(useconds_t(delay * 60))
                 task.cancel()
-                // Either the task has it, or the next one gets it.
+                // Either the task or the next waiter gets the status.
                 let first = try? await task.value
                 let status = if let first { first } else { try await loop.waitForExit(of: child) }
                 #expect(status == .exited(code: 8))
@@ -285,7 +285,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         }
     }
 
-    @Test("the end of the loop ends the wait, and the child goes on")
+    @Test("the end of the loop ends the wait, and the child continues")
     func loopEnded() async throws {
         let worker = try GRunLoop.Thread(name: "ends")
         let loop = worker.loop
@@ -301,7 +301,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
         reap(child)
     }
 
-    @Test("who is reaped by somebody else meanwhile ends the wait with an error")
+    @Test("the wait throws if another waiter reaps the child")
     func lost() async throws {
         try await withWorker { loop in
             let child = startSleeper()
@@ -310,7 +310,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
             kill(child, SIGKILL)
             reap(child)
             do {
-                // The task may have been the first.
+                // The task may have reaped the child first.
                 #expect(try await task.value == .signalled(SIGKILL, dumpedCore: false))
             } catch {
                 #expect(error as? GRunLoop.SystemError == .statusLost(child))
@@ -319,7 +319,7 @@ private func text(_ outcome: GRunLoop.ChildSource.Outcome) -> String {
     }
 }
 
-/// Whether a child has ended, and was not reaped.
+/// Returns true if a child has exited and was not reaped.
 private func hasEnded(_ child: pid_t) -> Bool {
     var info = siginfo_t()
     return waitid(P_PID, id_t(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_signo == SIGCHLD

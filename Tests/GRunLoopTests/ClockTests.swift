@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Durations and nanoseconds.
 
 import Testing
 
 @testable import GRunLoop
 
 @Suite("The clock") struct ClockTests {
-    @Test("a duration is the nearest number of nanoseconds, at least one if it is positive, and saturates")
+    @Test("a duration becomes the nearest number of nanoseconds, at least one if it is positive, and saturates")
     func nanoseconds() {
         var random = SeededRandom(seed: 5)
         var wrong: [Int128] = []
         func check(_ attoseconds: Int128) {
-            // Halves are rounded up: the floor of one half more.
+            // Rounds halves up.
             let (quotient, remainder) = attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
             var nearest = quotient
             if remainder >= 500_000_000 { nearest += 1 }
@@ -22,14 +21,14 @@ import Testing
                 wrong.append(attoseconds)
             }
         }
-        // The powers of two and their neighbours: 2^64 and 2^92 are where the arithmetic changes.
+        // Checks the powers of two and their neighbours: the arithmetic changes at 2^64 and 2^92.
         for power in 0..<127 {
             for distance in -2...2 {
                 check((1 << power) + Int128(distance))
                 check(-(1 << power) - Int128(distance))
             }
         }
-        // What lies between two whole ones, where nanoseconds are few, many, and all that there are.
+        // Checks fractions between two whole numbers, for few, many and the greatest number of nanoseconds.
         for whole: Int128 in [0, 1, -1, 1_900_000_000, 1 << 62, Int128(Int64.max), Int128(Int64.min)] {
             for part: Int128 in [1, 499_999_999, 500_000_000, 500_000_001, 999_999_999] {
                 check(whole * 1_000_000_000 + part)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items 164 to 167: common modes that are run, and the name of them all.
+// Items 164 to 167: runs of common modes, and the name `common`.
 
 import GRunLoop
 import TestSupport
 import Testing
 
 @Suite("Common modes: runs and names") struct CommonModesRunTests {
-    @Test("item 164: a mode that becomes common while nothing is common does not exist by that")
+    @Test("item 164: making a mode common creates no mode while there are no common items")
     func noModeWithoutItems() async throws {
         try await onFreshThread { loop in
             try loop.addCommonMode("M")
             #expect(loop.allModes == [.default])
             #expect(loop.run(mode: "M", for: .zero) == .finished)
             #expect(loop.allModes == [.default])
-            // It is common nevertheless: the first common item makes it.
+            // The mode is common nevertheless, and the first common item creates it.
             loop.keepAlive(.common)
             #expect(Set(loop.allModes) == [.default, "M"])
         }
@@ -61,10 +61,11 @@ import Testing
         }
     }
 
-    @Test("item 166: a name that reads like that of the common modes is theirs, for every kind of item")
+    @Test("item 166: a mode name with the text of the common name means the common modes, for every kind of item")
     func nameByContent() async throws {
         try await onFreshThread { loop in
-            // Made at run time: no constant is compared by where it lies.
+            // Makes the name at run time, so that its address differs from the constant's. Mode names must be compared
+            // by content.
             let name = GRunLoop.Mode(["kCF", "Run", "Loop", "Common", "Modes"].joined())
             #expect(name == .common)
             let source = GRunLoop.Source {}
@@ -93,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("item 167: while the loop tracks, a default timer rests and a common one fires, on its grid throughout")
+    @Test("item 167: while the loop tracks, a default timer waits and a common timer fires, and both keep their grids")
     func tracking() async throws {
         try await onFreshThread { loop in
             try loop.addCommonMode(.tracking)
@@ -104,7 +105,7 @@ import Testing
             let commonTimer = common.timer(loop, first: first, every: interval) { _, _ in loop.stop() }
             loop.add(commonTimer, forMode: .common)
 
-            // Until the common timer has fired three times in each mode.
+            // Runs until the common timer has fired three times in each mode.
             for mode in [.tracking, .default, .tracking] as [GRunLoop.Mode] {
                 let before = plain.fires.count
                 for _ in 0..<3 { #expect(loop.run(mode: mode, for: .seconds(20)) == .stopped) }

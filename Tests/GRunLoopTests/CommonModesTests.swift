@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items 156 to 163: what it means to be a common item, for each kind of item.
+// Items 156 to 163: the rules for common items, for each kind of item.
 
 import GRunLoop
 import TestSupport
 import Testing
 
-/// A source, an observer, a timer, a descriptor source and a context, each put to the same questions.
+/// Makes the same checks for a source, an observer, a timer, a descriptor source and a context.
 private struct Kinds {
     let loop: GRunLoop
     let scheduled = Recorder()
@@ -40,7 +40,7 @@ private struct Kinds {
         loop.remove(GRunLoop.Context(context.pointer), forMode: mode)
     }
 
-    /// Which of the kinds are in the mode.
+    /// The kinds of items that are in the mode.
     func inMode(_ mode: GRunLoop.Mode) -> [String] {
         let answers = [
             ("source", loop.contains(source, forMode: mode)), ("observer", loop.contains(observer, forMode: mode)),
@@ -54,7 +54,7 @@ private struct Kinds {
 }
 
 @Suite("Common modes") struct CommonModesTests {
-    @Test("item 156: what is common joins a mode at once when that becomes common")
+    @Test("item 156: common items join a mode as soon as it becomes common")
     func joinsNewCommonMode() async throws {
         try await onFreshThread { loop in
             let kinds = Kinds(loop)
@@ -63,12 +63,12 @@ private struct Kinds {
             #expect(kinds.inMode("M").isEmpty)
             try loop.addCommonMode("M")
             #expect(kinds.inMode("M") == Kinds.all)
-            // The source was scheduled before addCommonMode returned, under the mode's own name.
+            // The source was scheduled under the mode's own name before addCommonMode returned.
             #expect(kinds.scheduled.lines == ["+M"])
         }
     }
 
-    @Test("item 157: what is added to the common modes joins those of now, and those of later")
+    @Test("item 157: items that are added to the common modes join the present common modes and later ones")
     func joinsAll() async throws {
         try await onFreshThread { loop in
             try loop.addCommonMode("M")
@@ -83,7 +83,7 @@ private struct Kinds {
         }
     }
 
-    @Test("item 158: what is added to one mode that is common does not join the others")
+    @Test("item 158: items that are added to one common mode do not join the others")
     func directMemberIsNotCommon() async throws {
         try await onFreshThread { loop in
             try loop.addCommonMode("M")
@@ -144,7 +144,7 @@ private struct Kinds {
         }
     }
 
-    @Test("an item that is invalidated is no common item any more, even if it was in no mode")
+    @Test("an invalidated item is no longer common, even if it was in no mode")
     func invalidatedCommonItem() async throws {
         try await onFreshThread { loop in
             weak var timer: GRunLoop.Timer?
@@ -159,7 +159,7 @@ private struct Kinds {
                 kinds.observer.invalidate()
                 kinds.source.invalidate()
                 kinds.descriptor.invalidate()
-                // A context cannot be invalid.
+                // A context cannot be invalidated.
                 #expect(kinds.inMode(.common) == ["context"])
                 try loop.addCommonMode("M")
                 #expect(kinds.inMode("M") == ["context"])
@@ -170,7 +170,7 @@ private struct Kinds {
         }
     }
 
-    @Test("item 161: what ceases to be common leaves every common mode, and no other that it was added to")
+    @Test("item 161: an item that is removed from the common modes leaves all of them, but stays in its private mode")
     func removedFromCommon() async throws {
         try await onFreshThread { loop in
             try loop.addCommonMode("M")
@@ -182,13 +182,13 @@ private struct Kinds {
             for mode in [.default, "M", .common] as [GRunLoop.Mode] { #expect(kinds.inMode(mode).isEmpty) }
             #expect(kinds.inMode("Private") == Kinds.all)
             #expect(kinds.scheduled.lines.sorted() == ["-M", "-kCFRunLoopDefaultMode"])
-            // No member any more of what becomes common.
+            // The items do not join a mode that becomes common later.
             try loop.addCommonMode("N")
             #expect(kinds.inMode("N").isEmpty)
         }
     }
 
-    @Test("item 162: removing from the common modes what is in them, but not common, does nothing")
+    @Test("item 162: removing items that are in a common mode, but are not common, from the common modes does nothing")
     func removedWithoutBeingCommon() async throws {
         try await onFreshThread { loop in
             try loop.addCommonMode("M")
@@ -201,7 +201,7 @@ private struct Kinds {
         }
     }
 
-    @Test("item 163: a mode becomes common once, and neither ceases to be so nor goes")
+    @Test("item 163: making a mode common a second time has no effect; a common mode stays common and is never removed")
     func commonForGood() async throws {
         try await onFreshThread { loop in
             let kinds = Kinds(loop)
@@ -210,7 +210,7 @@ private struct Kinds {
             _ = kinds.scheduled.take()
             kinds.remove("M")
             _ = kinds.scheduled.take()
-            // The second time nothing joins again.
+            // The second time, no item joins again.
             try loop.addCommonMode("M")
             #expect(kinds.inMode("M").isEmpty)
             #expect(kinds.scheduled.lines.isEmpty)

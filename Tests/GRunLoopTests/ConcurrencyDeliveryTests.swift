@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What many threads hand to a running loop is delivered: everything, once, and in each thread's order.
+// A running loop delivers everything that many threads pass to it, once, and in each thread's order.
 
 import GRunLoop
 import Glibc
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test("many threads that wait for what a loop performs for them all get their own answers")
+    @Test("many threads that wait for performs on a loop each get their own results")
     func performAndWait() async throws {
         try await onFreshThread { _ in
             let (callers, count) = (4, 300)
@@ -87,7 +87,7 @@ import Testing
                     loop.wakeUp()
                 }
             }
-            // The last signal of each source was performed after it was asked for.
+            // The last signal of each source was followed by a perform.
             for index in 0..<3 { #expect(seen[index].wait { $0 == asked[index].value }) }
             thread.settle()
             thread.finish()
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    /// How the other side has `body` called once in the loop.
+    /// Returns a closure that makes the other loop call `body` once.
     private static func sender(
         _ channel: Channel, to loop: GRunLoop, _ body: @escaping @Sendable () -> Void
     ) throws -> @Sendable () -> Void {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops are stopped, woken and ended while other threads call them; nothing is lost without a word, and nothing is left
-// behind.
+// Threads call loops that are stopped, woken or ended meanwhile. Nothing is lost silently or left behind.
 
 import GRunLoop
 import Glibc
@@ -8,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite("Concurrency: ends") struct ConcurrencyEndTests {
-    @Test("every stop ends the run that it was meant for, and no other: one for each of many runs")
+    @Test("each of many stops ends the run that it was meant for, and no other run")
     func stops() async throws {
         try await onFreshThread { loop in
             loop.keepAlive()
@@ -20,7 +19,7 @@ import Testing
                     asked.increment()
                     loop.stop()
                     _ = ended.wait(for: round)
-                    // It does not run now: this one is not remembered.
+                    // The loop does not run now, so it does not remember this stop.
                     loop.stop()
                     next.increment()
                 }
@@ -36,7 +35,7 @@ import Testing
         }
     }
 
-    @Test("a loop that several threads stop all the time goes on with the next run each time")
+    @Test("a loop that several threads stop continuously continues with the next run each time")
     func stopStorm() async throws {
         try await onFreshThread { loop in
             loop.keepAlive()
@@ -52,7 +51,7 @@ import Testing
             let ran = Counter()
             for _ in 0..<500 {
                 loop.async { ran.increment() }
-                // It may be stopped before it has run the block, which then is the next run's.
+                // A stop may end the run before the block, and then the next run calls the block.
                 while loop.run(for: .seconds(20)) == .stopped, ran.value == 0 {}
             }
             enough.set()
@@ -62,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("a loop that ends while threads call it performs or refuses what waits, and releases the rest")
+    @Test("a loop that ends while threads call it performs or refuses waiting requests, and releases the rest")
     func endsWhileCalled() async throws {
         try await onFreshThread { _ in
             let census = Census()
@@ -126,7 +125,7 @@ import Testing
         }
     }
 
-    @Test("items whose last reference goes while the loop works with them leave nothing behind")
+    @Test("items whose last reference is released while the loop uses them leave nothing behind")
     func lastReferences() async throws {
         try await onFreshThread { _ in
             let census = Census()
@@ -140,7 +139,7 @@ import Testing
                     let mode: GRunLoop.Mode = Bool.random(using: &random) ? .default : .common
                     switch Int.random(in: 0..<5, using: &random) {
                     case 0:
-                        // The loop's is the last reference, and it gives it up itself.
+                        // The loop holds the last reference, and releases it itself.
                         loop.add(GRunLoop.Timer(fireAt: GRunLoop.now) { _ in body() }, forMode: mode)
                     case 1:
                         let timer = GRunLoop.Timer(fireAt: GRunLoop.now, interval: .microseconds(50)) { _ in body() }
@@ -163,7 +162,7 @@ import Testing
                     }
                 }
             }
-            // Observers that were called wait for the next stage of theirs; timers are due already.
+            // Called observers wait for their next stage, and the timers are due already.
             loop.wakeUp()
             thread.settle()
             loop.wakeUp()
@@ -178,13 +177,14 @@ import Testing
     }
 
     @Test(
-        "an item that goes while the loop has it in its hands is released without a lock",
+        "an item that is released while the loop uses it is released without a lock",
         arguments: Kind.allCases, [true, false])
     func removedFromTheBatch(kind: Kind, byItself: Bool) async throws {
         try await onFreshThread { loop in
             let record = Recorder()
             loop.keepAlive()
-            // The only reference but the loop's; given up by the item itself, or by one whose turn comes just before.
+            // Only the loop and this variable hold the item. The item, or another one that is called just before it,
+            // releases both.
             let remove = Shared<(@Sendable () -> Void)?>(nil)
             let nothing: @Sendable () -> Void = {}
             let giveUp: @Sendable () -> Void = {
@@ -192,7 +192,7 @@ import Testing
                 remove.value = nil
                 body?()
             }
-            // No variable for the witnessed closure: the item alone keeps it.
+            // Do not use a variable for the witnessed closure, so that only the item keeps it.
             try Self.arrange(
                 kind, loop, remove, byItself ? nothing : giveUp,
                 Self.witnessed(loop, record, byItself ? giveUp : nothing))
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    /// A closure whose end uses the loop.
+    /// A closure that uses the loop when it is released.
     private static func witnessed(
         _ loop: GRunLoop, _ record: Recorder, _ body: @escaping @Sendable () -> Void
     ) -> @Sendable () -> Void {
@@ -216,7 +216,7 @@ import Testing
         return { withExtendedLifetime(witness) { body() } }
     }
 
-    /// Two items whose turn comes together: the first calls `giveUp`, which removes the second by what is in `remove`.
+    /// Makes two items that are due together: the first calls `giveUp`, which removes the second through `remove`.
     private static func arrange(
         _ kind: Kind, _ loop: GRunLoop, _ remove: Shared<(@Sendable () -> Void)?>,
         _ giveUp: @escaping @Sendable () -> Void,

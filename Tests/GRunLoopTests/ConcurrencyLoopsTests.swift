@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two loops and many threads share items, and ask questions while everything changes.
+// Two loops and many threads share items, and query them while everything changes.
 
 import GRunLoop
 import Glibc
@@ -10,7 +10,7 @@ import Testing
     private static let modes: [GRunLoop.Mode] = [.default, .common, "M", "N"]
 
     @Test(
-        "a timer or observer that threads throw between two loops is in one of them at most, never called twice at once"
+        "a timer or observer that threads move between two loops is in one loop at most, and its calls never overlap"
     )
     func betweenLoops() async throws {
         try await onFreshThread { _ in
@@ -23,7 +23,7 @@ import Testing
                     return counts[index]
                 }
                 if depth > 1 { overlaps.increment() }
-                // Long enough for others to take the item away, and elsewhere, meanwhile.
+                // Waits long enough for other threads to move the item to the other loop meanwhile.
                 usleep(30)
                 inside.update { $0[index] -= 1 }
             }
@@ -33,7 +33,7 @@ import Testing
             let observers = (4..<8).map { index in GRunLoop.Observer(activities: .beforeTimers) { _, _ in call(index) }
             }
             concurrently(4) { worker in
-                // The refusals are logged.
+                // The loops log refused items.
                 _ = capturingLog {
                     var random = SeededRandom(seed: UInt64(worker) + 20)
                     for _ in 0..<800 {
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test("questions may be asked from any thread while everything changes")
+    @Test("queries are safe on any thread while everything changes")
     func questions() async throws {
         try await onFreshThread { _ in
             let thread = LoopThread.running()

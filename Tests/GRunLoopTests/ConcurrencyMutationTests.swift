@@ -9,13 +9,13 @@ import Testing
 @Suite("Concurrency: changes") struct ConcurrencyMutationTests {
     private static let modes: [GRunLoop.Mode] = [.default, .common, "M", "N"]
 
-    @Test("however many threads add, remove and invalidate sources, every schedule has its cancel")
+    @Test("while many threads add, remove and invalidate sources, every schedule call has its cancel call")
     func sources() async throws {
         try await onFreshThread { _ in
             let thread = LoopThread.running()
             let loop = thread.loop
             try loop.addCommonMode("N")
-            // By source, the schedules less the cancels of each mode.
+            // For each source, the number of schedules minus cancels of each mode.
             let balance = Shared<[[GRunLoop.Mode: Int]]>(Array(repeating: [:], count: 6))
             let performed = Counter()
             let sources = (0..<6).map { index in
@@ -49,7 +49,7 @@ import Testing
                 #expect(balance.value[index].values.allSatisfy { $0 == 0 })
                 for mode in Self.modes { #expect(!loop.contains(source, forMode: mode)) }
             }
-            // Nothing of an invalid source is performed any more.
+            // An invalid source is never performed again.
             thread.settle()
             let before = performed.value
             for source in sources { source.signal() }
@@ -61,16 +61,16 @@ import Testing
     }
 
     @Test(
-        "a source is performed for what is signalled while it joins and leaves modes of several loops, without a race"
+        "a source that joins and leaves modes of several loops is performed for its signals, without a race"
     )
     func signalsBesideMemberships() {
-        // In a process of its own: scripts/sanitize runs an optimized one, in which alone the sanitizer sees arrays.
+        // Runs in another process: scripts/sanitize builds it with optimization, where alone the sanitizer sees arrays.
         let child = runChild("signals-beside-memberships")
         #expect(child.output == ["missed 0"], "\(child.errors)")
         #expect(child.status == 0)
     }
 
-    @Test("a timer that other threads add, move and remove fires once for all of it, unless it is invalidated")
+    @Test("a timer that other threads add, move and remove fires once, unless it is invalidated")
     func oneShotTimers() async throws {
         try await onFreshThread { _ in
             let thread = LoopThread.running()
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test("after its invalidation on another thread a timer, source or observer is not called any more")
+    @Test("a timer, source or observer is not called after another thread has invalidated it")
     func noCallAfterInvalidation() async throws {
         try await onFreshThread { _ in
             let thread = LoopThread.running()
@@ -146,7 +146,7 @@ import Testing
                     }
                     _ = called.wait(for: 2)
                     invalidate()
-                    // A call that was under way may still be; the loop is done with it when it performs something new.
+                    // A call may still be in progress. It has ended when the loop performs a later request.
                     thread.settle()
                     ended.set()
                 }
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    @Test("what many threads make common while modes become common is in all common modes, or in none")
+    @Test("items that threads make common, while modes become common, are in all common modes or in none")
     func commonItems() async throws {
         try await onFreshThread { _ in
             let thread = LoopThread.running()
@@ -201,7 +201,7 @@ import Testing
         }
     }
 
-    @Test("descriptor sources that threads add and remove get every event once, and none when they are out")
+    @Test("descriptor sources that threads add and remove get every event once, and none after their removal")
     func descriptors() async throws {
         try await onFreshThread { _ in
             let thread = LoopThread.running()

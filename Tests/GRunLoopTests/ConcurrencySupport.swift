@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of thread safety share: threads that start together, and who counts what they handed over.
+// Helpers of the thread safety tests: threads that start together, and counters of deliveries.
 
 import GRunLoop
 import Glibc
 import TestSupport
 
-/// Runs `body` on so many threads, which begin together, and waits for all of them.
+/// Runs `body` on `count` threads, which start together, and waits for all of them.
 func concurrently(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
     let start = Flag()
     let threads = (0..<count).map { index in
@@ -18,7 +18,7 @@ func concurrently(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
     for thread in threads { pthread_join(thread, nil) }
 }
 
-/// What several producers have handed over and a loop has delivered: each once, and in order.
+/// Records what a loop has delivered for several producers, and checks that each item arrives once and in order.
 final class Deliveries: Sendable {
     private let delivered: Shared<[[Int]]>
 
@@ -28,14 +28,14 @@ final class Deliveries: Sendable {
         delivered.update { $0[producer].append(number) }
     }
 
-    /// Waits until there are so many of each producer; answers what there is.
+    /// Waits until each producer has `count` deliveries. Returns all deliveries.
     func wait(for count: Int) -> [[Int]] {
         _ = delivered.wait { $0.allSatisfy { $0.count >= count } }
         return delivered.value
     }
 }
 
-/// Witnesses that were made, and how many of them are left.
+/// Counts witnesses that were made and those that still exist.
 final class Census: Sendable {
     private let made = Counter()
     private let gone = Counter()
@@ -48,12 +48,12 @@ final class Census: Sendable {
     var total: Int { made.value }
     var left: Int { made.value - gone.value }
 
-    /// False when some are left for too long.
+    /// Returns false if witnesses still exist after the time limit.
     func waitUntilEmpty() -> Bool { gone.wait(for: made.value) }
 }
 
 extension LoopThread {
-    /// Waits until the running loop has done what it was given before.
+    /// Waits until the running loop has done its earlier work.
     func settle() {
         try? loop.performAndWait {}
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closures that are not @Sendable: they belong to an actor, and are called and let go where it is.
+// Closures that are not @Sendable belong to an actor. They are called and released on that actor.
 
 import Dispatch
 import GRunLoop
@@ -8,7 +8,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A plain class: neither Sendable nor an actor's. Tells where it is called and let go.
+/// A plain class: neither Sendable nor isolated to an actor. Records where it is called and released.
 private final class Model {
     var count = 0
     private let trace: Recorder
@@ -59,7 +59,7 @@ private actor Resident {
 }
 
 @Suite("Closures that belong to an actor") struct ConfinedTests {
-    @Test("every item of a plain class calls it on its thread, and lets it go there")
+    @Test("every item of a plain class calls it on its thread, and releases it there")
     func plainClass() throws {
         let trace = Recorder()
         let pipe = Pipe()
@@ -97,7 +97,7 @@ private actor Resident {
         #expect(trace.lines.last == "let go at home")
     }
 
-    @Test("an actor on a loop counts in its timer's closure, as do the variables of its function")
+    @Test("a timer closure changes the state of its actor on a loop and local variables of the actor's function")
     func actor() async throws {
         try await withWorker { loop in
             let resident = Resident(on: loop)
@@ -108,7 +108,7 @@ private actor Resident {
         }
     }
 
-    @Test("an item that is invalidated, or dropped, on another thread lets its closure go at home")
+    @Test("an item that is invalidated or released on another thread releases its closure on its home thread")
     func invalidatedElsewhere() throws {
         let trace = Recorder()
         let items = Shared<[() -> Void]>([])
@@ -144,9 +144,9 @@ private actor Resident {
         worker.join()
     }
 
-    // What is kept for ever is a leak to it.
+    // The address sanitizer reports the closure as a leak, because it is kept forever.
     @Test(
-        "what is left when its thread has ended is kept, and never let go elsewhere",
+        "a closure that is left when its thread has ended is kept, and never released on another thread",
         .disabled(if: sanitizer == "address"))
     func afterTheEnd() throws {
         let trace = Recorder()
@@ -162,7 +162,7 @@ private actor Resident {
         #expect(trace.lines == [])
     }
 
-    @Test("what an actor's perform is found by is any object of the actor's, and let go there", arguments: [0, 1, 2])
+    @Test("an actor's perform can have any object of the actor as target, and releases it there", arguments: [0, 1, 2])
     func target(way: Int) throws {
         let trace = Recorder()
         let worker = try GRunLoop.Thread(name: "home") { here in
@@ -178,8 +178,8 @@ private actor Resident {
         #expect(trace.lines == Array(repeating: "performed", count: 2 - way) + ["let go at home"])
     }
 
-    // Here libdispatch runs the main queue, on threads of its own.
-    @Test("a closure of the main actor that goes elsewhere is let go on the main queue, whoever runs that")
+    // In this process libdispatch runs the main queue, on threads of its own.
+    @Test("a closure of the main actor that ends on another thread is released on the main queue, whatever runs it")
     func mainActor() {
         let gone = Flag()
         let witness = Shared<Witness?>(
@@ -187,7 +187,7 @@ private actor Resident {
                 dispatchPrecondition(condition: .onQueue(.main))
                 gone.set()
             })
-        // So that the thread itself holds nothing of it when the timer goes.
+        // Makes the handler in a function, so that the thread keeps no reference when the timer is released.
         @Sendable func handler() -> @MainActor (GRunLoop.Timer) -> Void {
             let held = witness.value
             witness.value = nil
@@ -197,7 +197,7 @@ private actor Resident {
         #expect(gone.wait())
     }
 
-    @Test("an actor that holds its own source goes when that is invalidated")
+    @Test("an actor that holds its own source is released when the source is invalidated")
     func cycle() async throws {
         try await withWorker { loop in
             let gone = Flag()
@@ -211,7 +211,7 @@ private actor Resident {
         }
     }
 
-    @Test("in virtual time items of the thread's own actors may be in the loop that stands in")
+    @Test("in virtual time, items of the thread's own actors may be in the virtual loop")
     func virtualTime() throws {
         let trace = Recorder()
         let worker = try GRunLoop.Thread(name: "home") { here in
@@ -233,7 +233,7 @@ private actor Resident {
     }
 
     @Test(
-        "where its actor is not, such a closure is not called: the process ends, and says why",
+        "a closure is not called where its actor does not run: the process ends with a message",
         arguments: [
             ("timer-elsewhere", "the closure of this Timer belongs to an actor"),
             ("source-elsewhere", "the closure of this Source belongs to an actor"),

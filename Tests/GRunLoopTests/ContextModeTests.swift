@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modes as sets of contexts: what is served while which mode runs.
+// Modes as sets of contexts: which contexts each mode serves.
 
 import CGRunGLib
 import GRunLoop
@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct ContextModeTests {
     @Test(
-        "a timeout of GLib's on the home context is served while a common mode runs, and waits while a private one does"
+        "a GLib timeout on the home context is served while a common mode runs, and waits while a private mode runs"
     )
     func homeInCommonModes() async throws {
         try await onFreshThread { loop in
@@ -25,7 +25,7 @@ import Testing
             #expect(Set(trace.take()) == ["second"])
             loop.run(mode: .default, for: .milliseconds(20))
             #expect(Set(trace.take()) == ["kCFRunLoopDefaultMode"])
-            // A mode that becomes common begins to serve it.
+            // A mode that becomes common begins to serve the home context.
             try loop.addCommonMode("private")
             loop.run(mode: "private", for: .milliseconds(20))
             #expect(Set(trace.take()) == ["private"])
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("a nested run in a private mode holds GLib's sources back, until it returns")
+    @Test("a nested run in a private mode defers GLib's sources until it returns")
     func nestedPrivateRun() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(
-        "a context that was added to a mode is served there only, keeps the mode alive, and ceases when it is removed")
+        "a context that was added to a mode is served only there, and keeps the mode alive until it is removed")
     func addAndRemove() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(
-        "a context that was added to the common modes is served in each of them, also in those that become common later"
+        "a context in the common modes is served in each of them, also in modes that become common later"
     )
     func commonContext() async throws {
         try await onFreshThread { loop in
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(
-        "a context that is added by what is let go of before a sleep, or just before it, is served in it",
+        "a context that a release adds before a sleep, or just before it, is served in that sleep",
         arguments: [GRunLoop.Activity.beforeSources, .beforeWaiting])
     func addedByARelease(callout: GRunLoop.Activity) async throws {
         try await onFreshThread { loop in
@@ -129,7 +129,8 @@ import Testing
                 loop.add(GRunLoop.Context(context), forMode: .default)
                 g_main_context_unref(context)
             }
-            // Removed in its callout, it goes when the run lets go of what it has called: before it sleeps.
+            // The observer removes itself in its callout. The run releases it before the sleep, together with what it
+            // has called.
             let held = Shared<GRunLoop.Observer?>(nil)
             held.value = GRunLoop.Observer(activities: callout) { [adds] observer, _ in
                 loop.remove(observer, forMode: .default)
@@ -142,7 +143,7 @@ import Testing
         }
     }
 
-    @Test("a context that another thread adds to the sleeping loop's mode is served at once, until it is removed")
+    @Test("a context that another thread adds to the sleeping loop's mode is served immediately, until it is removed")
     func addedWhileAsleep() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -166,7 +167,7 @@ import Testing
     }
 
     @Test(
-        "a private mode has a context of its own, which is thread-default while it runs and is served by no other mode")
+        "a private mode has a context of its own, which is thread-default while it runs; no other mode serves it")
     func privateContext() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

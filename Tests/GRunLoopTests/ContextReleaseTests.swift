@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop has the last reference to a context: its sources go with it, and their GDestroyNotify is user code.
+// The loop holds the last reference to a context. Its sources are released with it: GDestroyNotify is user code.
 
 import CGRunGLib
 import GRunLoop
 import TestSupport
 import Testing
 
-@Suite("Contexts that go") struct ContextReleaseTests {
-    /// Adds a context that nobody else holds, with a source whose notification calls everything of the loop. Returns
-    /// its address.
+@Suite("Contexts that are released") struct ContextReleaseTests {
+    /// Adds a context that nobody else holds, with a source whose notification makes every kind of call on the loop.
+    /// Returns the context's address.
     private func addContext(to loop: GRunLoop, _ mode: GRunLoop.Mode, _ released: Counter) -> OpaquePointer {
         let context = TestContext()
         let witness = Witness {
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(
-        "item 196: no lock is held when a context goes that is removed outside of a run",
+        "item 196: no lock is held when a context is released that is removed outside of a run",
         arguments: [.default, .common] as [GRunLoop.Mode])
     func outsideOfARun(mode: GRunLoop.Mode) async throws {
         try await onFreshThread { loop in
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(
-        "item 196: nor when one goes that is removed in a run, and before the next sleep",
+        "item 196: no lock is held when a context is released that is removed in a run, before the next sleep",
         arguments: [.default, .common] as [GRunLoop.Mode])
     func inARun(mode: GRunLoop.Mode) async throws {
         try await onFreshThread { loop in
@@ -44,7 +44,7 @@ import Testing
             loop.keepAlive()
             loop.after(.zero) {
                 loop.remove(GRunLoop.Context(context.value), forMode: mode)
-                // The run has it until it asks its contexts again.
+                // The run keeps the context until it collects its contexts again.
                 #expect(released.value == 0)
             }
             loop.on(.beforeWaiting) { _ in if released.value == 1 { loop.stop() } }
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test("item 196: nor when one goes that an observer of the run's end has removed, or that its own source removes")
+    @Test("item 196: no lock is held when a context is released that an exit observer or its own source removes")
     func atTheEndOfARun() async throws {
         try await onFreshThread { loop in
             let released = Counter()
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test("item 196: nor when one goes with its loop")
+    @Test("item 196: no lock is held when a context is released together with its loop")
     func withItsLoop() async throws {
         try await onFreshThread { _ in
             let released = Counter()

@@ -30,13 +30,13 @@ import Testing
                 loop.run(for: .zero)
                 own.value = [loop.homeContext?.pointer, inside.value, threadDefaultContext()]
             }.join()
-            // Its own one is pushed as thread-default while it runs.
+            // The loop's own context is pushed as thread-default while the loop runs.
             #expect(own.value[0] != nil && own.value[0] == own.value[1])
             #expect(own.value[2] == nil)
         }
     }
 
-    @Test("a context that one mode is asked for can be given to another, and taken back")
+    @Test("a context from one mode can be added to another mode, and removed from it")
     func handedOn() async throws {
         try await onFreshThread { loop in
             let context = TestContext()
@@ -52,12 +52,12 @@ import Testing
     }
 
     @Test(
-        "a context is kept by whoever has asked for it: when it is taken out of its mode, when the loop's thread ends"
+        "the caller of contexts(forMode:) or homeContext keeps the context, also after its removal and the thread's end"
     )
     func askedFor() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
-            /// Says when the context is freed.
+            /// Records when the context is freed.
             func watch(_ context: GRunLoop.Context, _ name: String) {
                 let witness = Witness { trace("\(name) freed") }
                 _ = GLibSource.timeout(context.pointer, milliseconds: 3_600_000) {
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(
-        "items 16, 18: what lies on the home context does not keep a mode alive, and a finished mode dispatches nothing"
+        "items 16, 18: sources on the home context do not keep a mode alive, and a finished mode dispatches none"
     )
     func homeKeepsNothingAlive() async throws {
         try await onFreshThread { loop in
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(
-        "item 26: a context that was dispatched is a handled source: a run that returns after one does, others do not")
+        "item 26: a dispatched context is a handled source: it ends a run that returns after one, and no other run")
     func contextCountsAsSource() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -124,7 +124,7 @@ import Testing
                 return false
             }
             #expect(loop.run(for: .seconds(60), returningAfterSourceHandled: true) == .handledSource)
-            // Ready, so this is no sleep: beforeWaiting means "about to sleep".
+            // The source is ready, so the run does not sleep and sends no beforeWaiting.
             #expect(trace.take() == ["entry", "beforeTimers", "beforeSources", "dispatched", "block", "exit"])
             let again = GLibSource.idle(context.pointer) {
                 trace("dispatched")
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test("a context is dispatched after the wait and before the pass services its own item, once a pass")
+    @Test("a context is dispatched after the wait, before the pass services an item of the loop, and once a pass")
     func dispatchedBeforeTheItem() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -150,7 +150,7 @@ import Testing
             let calls = Counter()
             let timeout = GLibSource.timeout(context.pointer, milliseconds: 20) {
                 trace("dispatched")
-                // Late enough for the timer to be due with it.
+                // The timeout is late, so that the timer is due with it.
                 return calls.increment() < 2
             }
             let first = GLibSource.idle(context.pointer) {
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    @Test("a timeout on the home context ends the sleep in time, and so does a call that another thread invokes there")
+    @Test("a timeout or another thread's invoke on the home context ends the sleep in time")
     func wokenByGLib() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -199,7 +199,7 @@ import Testing
     }
 
     @Test(
-        "a poll function that a program put on its context is honoured, with the loop's descriptors among what it polls"
+        "a run uses the poll function that a program has set on its context, and polls the loop's descriptors with it"
     )
     func foreignPollFunction() async throws {
         try await onFreshThread { loop in
@@ -222,7 +222,7 @@ import Testing
         }
     }
 
-    @Test("a run owns its contexts from entry to exit: nobody else can iterate them between its passes")
+    @Test("a run owns its contexts from entry to exit: no other thread can iterate them between its passes")
     func ownership() async throws {
         try await onFreshThread { loop in
             let context = TestContext()
@@ -243,7 +243,7 @@ import Testing
         }
     }
 
-    @Test("a context that another thread owns is left out until that thread lets it go")
+    @Test("a context that another thread owns is skipped until that thread releases it")
     func ownedElsewhere() async throws {
         try await onFreshThread { loop in
             let context = TestContext()

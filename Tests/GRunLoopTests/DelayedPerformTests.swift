@@ -27,7 +27,7 @@ private final class Target: Sendable {}
             #expect(trace.lines == ["performed in kCFRunLoopDefaultMode"])
             #expect(try #require(performed.value) >= start.advanced(by: .milliseconds(30)))
 
-            // A thread that never runs its loop performs nothing, and releases what it was given.
+            // A thread that never runs its loop performs nothing, and releases the closure when it ends.
             LoopThread { loop in
                 let witness = Witness { trace("released") }
                 loop.perform(after: .zero) {
@@ -39,7 +39,7 @@ private final class Target: Sendable {}
         }
     }
 
-    @Test("item 225: a delay of zero does not perform at once, but as soon as the loop runs the mode")
+    @Test("item 225: a perform with zero delay is not called immediately, but as soon as the loop runs the mode")
     func noDelay() async throws {
         try await onFreshThread { loop in
             for delay in [Duration.zero, .seconds(-1)] {
@@ -52,7 +52,7 @@ private final class Target: Sendable {}
         }
     }
 
-    @Test("item 226: for several modes it is in each of them and performed once; an empty list means never")
+    @Test("item 226: a perform for several modes is in each of them and called once; an empty list means never")
     func inModes() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -65,7 +65,7 @@ private final class Target: Sendable {}
         }
     }
 
-    @Test("item 227: cancelling takes back this loop's delayed performs of a target or key; performs from threads stay")
+    @Test("item 227: cancelling removes this loop's delayed performs of a target or key; other threads' performs stay")
     func cancel() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -89,7 +89,7 @@ private final class Target: Sendable {}
             loop.run(for: .zero)
             #expect(trace.take() == ["other's a"])
 
-            // Another loop's performs of the same target stay.
+            // Performs of the same target on another loop stay.
             let ready = Flag()
             let thread = LoopThread { loop in
                 loop.perform(after: .milliseconds(1), target: target, key: "a") { trace("another loop's") }
@@ -103,7 +103,7 @@ private final class Target: Sendable {}
         }
     }
 
-    @Test("item 228: what was given for a pending perform is kept until it was performed or cancelled")
+    @Test("item 228: the closure and target of a pending perform are kept until it was performed or cancelled")
     func retained() async throws {
         try await onFreshThread { loop in
             for isCancelled in [false, true] {
@@ -133,7 +133,7 @@ private final class Target: Sendable {}
         }
     }
 
-    @Test("item 236: ordered performs run once, at the start of the next pass: by order, equal ones first in first out")
+    @Test("item 236: ordered performs run once, at the start of the next pass: by order, then first in, first out")
     func ordered() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -170,7 +170,7 @@ private final class Target: Sendable {}
             loop.cancelPerforms(target: target)
             loop.run(for: .zero)
             #expect(trace.take() == ["other's a"])
-            // Also by another one, in the same pass.
+            // Another perform can cancel it, in the same pass.
             loop.perform(order: 0, inModes: [.default]) { loop.cancelPerforms(target: target) }
             loop.perform(order: 1, inModes: [.default], target: target) { trace("a") }
             loop.run(for: .zero)

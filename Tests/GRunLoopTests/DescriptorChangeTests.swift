@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a descriptor source waits for can change: from any thread, in any state.
+// The conditions of a descriptor source can change on any thread and in any state.
 
 import CGRun
 import GRunLoop
@@ -7,10 +7,10 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("Changing what a descriptor source waits for") struct DescriptorChangeTests {
+@Suite("Changing the conditions of a descriptor source") struct DescriptorChangeTests {
     typealias Source = GRunLoop.DescriptorSource
 
-    /// What the epoll of a loop's mode watches a descriptor for, as the kernel shows it; nil if it does not.
+    /// The events for which the epoll of a loop's mode watches a descriptor, read from the kernel; nil if it does not.
     private func watched(_ descriptor: Int32, by loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> UInt32? {
         guard let epoll = epoll(of: mode, of: loop), let file = fopen("/proc/self/fdinfo/\(epoll)", "r") else {
             return nil
@@ -35,20 +35,20 @@ import Testing
         return Int32(words[place + 2].dropLast())
     }
 
-    /// Spoils the kernel's record of a descriptor: a system call of the library's would put it right.
+    /// Corrupts the kernel's record of a descriptor. A system call of the library would repair it.
     private func spoil(_ descriptor: Int32, of loop: GRunLoop) {
         guard let epoll = epoll(of: .default, of: loop) else { return }
         var event = epoll_event()
         precondition(epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) == 0)
     }
 
-    // epoll's bits are poll's.
+    // epoll has the same bits as poll.
     private let readable = UInt32(POLLIN)
     private let priority = UInt32(POLLPRI)
     private let writable = UInt32(POLLOUT)
     private let failures = UInt32(POLLERR | POLLHUP)
 
-    @Test("a condition that is added and holds now is reported; one that was taken away is not")
+    @Test("a condition that is added and holds now is reported; a removed condition is not")
     func addingAndTakingAway() async throws {
         try await onFreshThread { loop in
             let pair = SocketPair()
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test("a condition that is taken away is not reported any more, also if its event was fetched in a batch already")
+    @Test("a removed condition is not reported any more, even if its event was fetched in a batch already")
     func takenAwayInABatch() async throws {
         try await onFreshThread { loop in
             let pipes = (0..<8).map { _ in Pipe() }
@@ -80,7 +80,7 @@ import Testing
             sources.value = pipes.enumerated().map { number, pipe in
                 Source(descriptor: pipe.readEnd) { source, _ in
                     calls("\(number)")
-                    // All eight came with one query of the kernel.
+                    // One query of the kernel returned all eight events.
                     for other in sources.value where other !== source { other.conditions = [] }
                     if calls.lines.count == 20 { loop.stop() }
                 }
@@ -89,11 +89,11 @@ import Testing
                 pipe.send()
                 try loop.add(source, forMode: .default)
             }
-            // A run of its own would drop the batch.
+            // A second run would drop the batch.
             #expect(loop.run(for: Patience.normal) == .stopped)
             #expect(Set(calls.lines).count == 1)
             #expect(calls.lines.count == 20)
-            // The first is left, the rest wait for nothing: now they all do again.
+            // The first source alone had conditions left. Clear them, and give the other sources conditions again.
             let called = Int(calls.lines[0]) ?? 0
             sources.value[called].conditions = []
             let next = sources.value[(called + 1) % 8]
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test("another thread adds a condition that holds now: the sleeping loop reports it")
+    @Test("if another thread adds a condition that holds now, the sleeping loop reports it")
     func anotherThreadAdds() async throws {
         try await onFreshThread { loop in
             let pair = SocketPair()
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test("the kernel is told of a change, once, and of nothing else")
+    @Test("a change makes one system call, and only if the watched events change")
     func systemCalls() async throws {
         try await onFreshThread { loop in
             let pair = SocketPair()
@@ -139,11 +139,11 @@ import Testing
             #expect(watched(pair.one, by: loop) == readable | priority | failures)
             spoil(pair.one, of: loop)
             source.conditions = [.readable, .priority]
-            // Reported in any case, or dropped.
+            // These conditions are always reported, or are not supported.
             source.conditions = [.readable, .priority, .hangUp, .error, .init(rawValue: 1 << 13)]
             #expect(source.conditions == [.readable, .priority, .hangUp, .error])
             #expect(watched(pair.one, by: loop) == failures)
-            // What another source waits for is watched already.
+            // The descriptor is already watched for the conditions of another source.
             let other = Source(descriptor: pair.one, conditions: .writable) { _, _ in }
             try loop.add(other, forMode: .default)
             #expect(
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test("with no condition a source still reports that the other side has closed")
+    @Test("a source without conditions still reports that the other side has closed")
     func emptySet() async throws {
         try await onFreshThread { loop in
             var ends: [Int32] = [-1, -1]
@@ -180,7 +180,7 @@ import Testing
         }
     }
 
-    @Test("of several sources on one descriptor each reports what it waits for now, the later one first")
+    @Test("each of several sources on one descriptor reports its current conditions, the later source first")
     func severalSources() async throws {
         try await onFreshThread { loop in
             let pair = SocketPair()
@@ -191,7 +191,7 @@ import Testing
             for source in sources { try loop.add(source, forMode: .default) }
             _ = write(pair.other, "x", 1)
             loop.run(for: .zero)
-            // The later one steps back: the earlier one has it now.
+            // The later source clears its conditions, so the earlier source gets the event.
             sources[1].conditions = []
             loop.run(for: .zero)
             sources[1].conditions = .writable
@@ -208,7 +208,7 @@ import Testing
         }
     }
 
-    @Test("a change counts in every mode that the source is in, and where it comes later")
+    @Test("a change applies to every mode of the source, and to modes that it joins later")
     func severalModes() async throws {
         try await onFreshThread { loop in
             let pair = SocketPair()
@@ -217,7 +217,7 @@ import Testing
             let source = Source(descriptor: pair.one, conditions: []) { _, ready in
                 trace("\(loop.currentMode.map(\.rawValue) ?? "none") \(ready)")
             }
-            // In no mode yet.
+            // The source is in no mode yet.
             source.conditions = .priority
             for mode in modes.dropLast() { try loop.add(source, forMode: mode) }
             source.conditions = .writable
@@ -236,7 +236,7 @@ import Testing
         }
     }
 
-    @Test("a change of a source whose descriptor was closed is logged, and does no harm")
+    @Test("changing a source whose descriptor was closed is logged, and does no harm")
     func closedDescriptor() async throws {
         try await onFreshThread { loop in
             let pipe = Pipe()
@@ -254,7 +254,7 @@ import Testing
         }
     }
 
-    @Test("conditions come and go from another thread while the loop serves the descriptor: the last one counts")
+    @Test("conditions that change on another thread while the loop serves the descriptor: the last change applies")
     func concurrentChanges() async throws {
         try await onFreshThread { loop in
             let pair = SocketPair()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors that are closed while they are watched: item 108, and what bad input gets.
+// Descriptors that are closed while they are watched (item 108), and the messages about them.
 
 import GRunLoop
 import Glibc
@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct DescriptorClosedTests {
     @Test(
-        "item 108: an event for which no source is left is reported; the loop carries on, sleeps and serves the others"
+        "item 108: an event without a source is logged; the loop continues, sleeps, and serves the other sources"
     )
     func orphanedEvent() async throws {
         try await onFreshThread { loop in
@@ -23,7 +23,7 @@ import Testing
                     trace("performed")
                 }
                 try? loop.add(performed, forMode: .default)
-                // The kernel watches the open file, which the first descriptor keeps open after the copy is closed.
+                // The kernel watches the open file. The first descriptor keeps the file open after the copy is closed.
                 number.value = copyWithHighNumber(orphan.readEnd)
                 let source = GRunLoop.DescriptorSource(descriptor: number.value) { _, _ in trace("orphan") }
                 let messages = capturingLog {
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test("a descriptor that is closed while it is watched gives no call, and its number can be watched again")
+    @Test("a descriptor that is closed while it is watched causes no call, and its number can be watched again")
     func closedAndReused() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test("a source removed in another's callout is not performed, also when its event was found already")
+    @Test("a source that another source's callout removes is not performed, even if its event was fetched already")
     func removedAfterFetch() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test(
-        "item 107: an event found for a descriptor is not given to another that got its number before the event's turn"
+        "item 107: a fetched event is not given to another descriptor that got the number before the turn of the event"
     )
     func numberReusedAfterFetch() async throws {
         try await onFreshThread { loop in

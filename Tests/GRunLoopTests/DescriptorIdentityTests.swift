@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor's number that outlives its file: what happens to the sources that watch the number.
+// The number of a closed descriptor gets another file. What happens to the sources that watch the number.
 
 import GRunLoop
 import Glibc
@@ -11,7 +11,7 @@ import Testing
         "watched it, and a copy keeps the old file open"
 
     @Test(
-        "item 107: a number that gets another file in its source's callout, and a new source: no event of the old file",
+        "item 107: if a number gets a new file and source in its source's callout, the old file's events are dropped",
         arguments: [true, false]
     )
     func reconnected(isCopied: Bool) async throws {
@@ -19,7 +19,7 @@ import Testing
             let trace = Recorder()
             var (old, new): (SocketPair?, SocketPair) = (SocketPair(), SocketPair())
             let number = Number(of: try #require(old).one)
-            // As a child has that was started meanwhile.
+            // A child process that was started meanwhile would have such a copy.
             let copy = isCopied ? dup(number.value) : -1
             let latest = GRunLoop.DescriptorSource(descriptor: number.value) { _, conditions in
                 trace(number.isReadable ? "new" : "nothing to read, \(conditions)")
@@ -33,7 +33,7 @@ import Testing
                 source.invalidate()
             }
             try loop.add(first, forMode: .default)
-            // The connection ends.
+            // The peer ends the connection.
             shutdown(try #require(old).other, Int32(SHUT_RDWR))
             old = nil
             let messages = capturingLog {
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test("item 107: an event that was found for the old file is not given to a source that was added for the new one")
+    @Test("item 107: an event of the old file that was fetched already does not go to a source for the new file")
     func foundAlready() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -62,7 +62,7 @@ import Testing
                 GRunLoop.DescriptorSource(descriptor: numbers[index].value) { _, _ in
                     trace("performed")
                     events[index].consume()
-                    // The other one stays in the mode, and its event is in the batch.
+                    // The other source stays in the mode, and its event is in the batch.
                     numbers[1 - index].become(quiet.descriptor)
                     try? loop.add(later[1 - index], forMode: .default)
                 }
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test("a file that lives on in a copy after dup2() onto its number is not reported; the number's new file is")
+    @Test("after dup2() a copy of the old file is not reported; the number's new file is")
     func replacedWithCopy() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test("a file that lives on in a copy after its number was closed is not reported, and the loop does not spin")
+    @Test("a file that stays open in a copy after its number was closed is not reported, and the loop does not spin")
     func closedWithCopy() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test("after dup2() onto a number whose file is gone, a source that is added works, and the log says why")
+    @Test("after dup2() onto a number whose file is closed, an added source works, and the log gives the reason")
     func replacedAndAdded() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test("after dup2() a change of a source's conditions, or of who watches the number, finds the new file")
+    @Test("after dup2() a change of a source's conditions, or of the set of sources, finds the new file")
     func replacedAndChanged() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    @Test("a file that comes back to its number, after the number was closed and its source removed, is watched again")
+    @Test("a file that gets its number back, after the number was closed and its source removed, is watched again")
     func cameBack() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    @Test("item 109: whose turn it was is not remembered by number: a file that gets the number comes as it is listed")
+    @Test("item 109: turns are not remembered by number: a new file with a known number has its turn by list position")
     func turnOfAnother() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

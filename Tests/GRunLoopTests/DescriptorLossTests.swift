@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A watched number whose new file cannot be watched, and one of many that are ready: what the loop notices.
+// The new file of a watched number cannot be watched, or the number is one of many that are ready.
 
 import GRunLoop
 import Glibc
 import TestSupport
 import Testing
 
-@Suite("Descriptors whose number is lost") struct DescriptorLossTests {
+@Suite("Descriptors whose number gets another file unnoticed") struct DescriptorLossTests {
     private typealias Source = GRunLoop.DescriptorSource
 
     @Test(
-        "a number that gets a file that cannot be polled: no event of the old file, no spin, and the log names both",
+        "a number gets a file that cannot be polled: old events stop, the loop does not spin, the log names both",
         arguments: ["/proc/self/exe", "/", "/dev/null"]
     )
     func cannotBePolled(path: String) async throws {
@@ -32,7 +32,7 @@ import Testing
             #expect(passes.value < 10, "it must not spin")
             let text = "descriptor \(number.value) was closed or replaced by dup2() while a DescriptorSource \"input\""
             #expect(messages.map { $0.contains(text) } == [true], "\(messages)")
-            // The source waits in vain, until the number has a file that can be polled.
+            // The source gets no events until the number has a file that can be polled.
             number.become(new.readEnd)
             let later = Source(descriptor: number.value) { _, _ in
                 trace("later")
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(
-        "a change of conditions that the kernel refuses ends the events of the number's old file",
+        "a change of conditions that the kernel refuses stops the events of the number's old file",
         arguments: ["/dev/null", nil]
     )
     func changedInVain(path: String?) async throws {
@@ -60,7 +60,7 @@ import Testing
                 Source(descriptor: numbers[index].value) { _, _ in
                     trace("performed")
                     events[index].consume()
-                    // The other's event is in the batch.
+                    // The other source's event is in the batch.
                     let other = numbers[1 - index]
                     if let path { other.become(fileAt: path) } else { other.close() }
                     sources.value[1 - index].conditions = [.readable, .priority]
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test("a source is refused whose number another one watches, and has got a file that cannot be polled")
+    @Test("a source is refused if its number is watched by another source, and now has a file that cannot be polled")
     func addedInVain() async throws {
         try await onFreshThread { loop in
             let pipe = Pipe()
@@ -95,14 +95,14 @@ import Testing
     }
 
     enum Drive: CaseIterable {
-        /// Without the passes between two sources: the loop looks between them.
+        /// Services sources in a row, without passes between them. The loop queries the kernel between them.
         case row
         case passes
         case runs
     }
 
     @Test(
-        "one of many that are ready in every look is noticed, too, when its number gets another file",
+        "the loop notices when one of many always-ready numbers gets another file",
         arguments: Drive.allCases, [2, 5, 12, 70])
     func oneOfMany(drive: Drive, count: Int) async throws {
         for lost in [0, count / 2, count - 1] {
@@ -110,7 +110,7 @@ import Testing
                 let quiet = EventDescriptor()
                 let events = (0..<count).map { _ in EventDescriptor() }
                 let number = Number(of: events[lost].descriptor)
-                // Each number has its turn within eight looks for each descriptor.
+                // Each number has its turn within eight queries for each descriptor.
                 let limit = 8 * count * Swift.min(count, 64)
                 let (calls, callsAfterwards) = (Counter(), Counter())
                 let sources = events.indices.map { index in
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test(
-        "in a sandbox that forbids epoll_ctl() the events still come: its refusal says nothing about a number",
+        "in a sandbox that forbids epoll_ctl() events still arrive: its refusal says nothing about a number",
         arguments: ["EPERM", "ENOSYS"])
     func sandbox(error: String) {
         let child = runChild("descriptors-sandboxed-\(error)")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors that are serviced in a row, without the passes between them, against the same calls with every pass: a
-// traced loop makes each.
+// Compares descriptors that are serviced in a row, without passes between them, with a traced loop. A traced loop makes
+// every pass and must make the same calls.
 
 import CGRunGLib
 import GRunLoop
@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 @Suite("Descriptors in a row") struct DescriptorRowTests {
-    /// Callouts that do this and that, chosen by a seed, until there were `limit` of them.
+    /// Makes random callouts by a seed, until there were `limit` of them.
     private final class Script: @unchecked Sendable {
         private let loop: GRunLoop
         private var random: SeededRandom
@@ -19,11 +19,11 @@ import Testing
         private(set) var calls: [String] = []
         private var depth = 0
         private var pushed: GRunLoop.PushedMode?
-        /// After a source a host is left to look where nobody could tell: there a traced loop looks itself, and one
-        /// iteration of a foreign loop serves more. So there are no signals.
+        /// After a source, only a traced loop asks a host for ready sources, so one iteration of a foreign loop then
+        /// serves more. Hosted scripts signal no sources, to make the same calls in both.
         private let isHosted: Bool
         static let limit = 200
-        /// A slice that no clock ends.
+        /// A time slice that never ends.
         static let endless = Duration.seconds(3600)
 
         init(seed: UInt64, on loop: GRunLoop, isHosted: Bool) throws {
@@ -32,7 +32,7 @@ import Testing
             random = SeededRandom(seed: seed)
             for (number, pipe) in pipes.enumerated() {
                 let source = GRunLoop.DescriptorSource(descriptor: pipe.readEnd) { [unowned self] _, _ in
-                    // The first is ready for ever: the loop does not sleep.
+                    // The first descriptor is always ready, so the loop does not sleep.
                     if number > 0 { pipe.drain() }
                     step("descriptor \(number)")
                 }
@@ -52,7 +52,7 @@ import Testing
         private func step(_ call: String) {
             calls.append("\(depth): \(call)")
             if isOver {
-                // A host's slice is over, too.
+                // Ends a host's time slice too.
                 loop.timeSlice = .zero
                 return loop.stop()
             }
@@ -89,7 +89,7 @@ import Testing
                     forMode: .default)
             case 8: loop.stop()
             case 9 where depth < 2:
-                // A foreign loop: one item of it.
+                // Acts as a foreign loop, which services one item.
                 depth += 1
                 loop.timeSlice = .zero
                 g_main_context_iteration(loop.homeContext?.pointer, 0)
@@ -107,7 +107,7 @@ import Testing
             }
         }
 
-        /// Run after run, each without a limit: one that has one looks at the clock after every pass.
+        /// Makes runs without a real limit, because a run with a limit reads the clock after every pass.
         func drive() {
             while !isOver {
                 let result = loop.run(for: .seconds(10_000_000_000), returningAfterSourceHandled: number(0..<3) == 0)
@@ -128,16 +128,16 @@ import Testing
                 script.drive()
             }
             if isTraced { loop.stopTracing() }
-            // What comes behind it is until the clock is looked at.
+            // Drops later calls. Their number depends on when the loop reads the clock.
             return Array(script.calls.prefix(Script.limit))
         }
     }
 
-    /// The last one is about what is left of sources that have gone: it is no answer to whether anything is ready.
+    /// The last seed covers sources that were removed: their remains must not count as ready.
     private static let seeds: [UInt64] = Array(0..<60) + [560]
 
     @Test(
-        "items 43, 103: in a row, everything is called in the order in which passes call it", arguments: seeds,
+        "items 43, 103: descriptors in a row are called in the order of single passes", arguments: seeds,
         [false, true])
     func sameOrder(seed: UInt64, isHosted: Bool) async throws {
         let inRows = try await calls(seed: seed, isTraced: false, isHosted: isHosted)

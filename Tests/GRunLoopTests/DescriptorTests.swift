@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct DescriptorTests {
-    @Test("item 101: adding a descriptor source puts its descriptor into the mode's wait set, removing it takes it out")
+    @Test("item 101: adding a source adds its descriptor to the mode's wait set, and removing it undoes that")
     func waitSet() async throws {
         try await onFreshThread { loop in
             let pipe = Pipe()
@@ -25,7 +25,7 @@ import Testing
             try loop.add(source, forMode: .default)
             source.invalidate()
             #expect(watched(by: loop) == [])
-            // The descriptor stays the program's.
+            // The program still owns the descriptor.
             #expect(fcntl(pipe.readEnd, F_GETFD) >= 0)
         }
     }
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test("item 103: of two ready descriptors each pass services one, and so does each run that returns after a source")
+    @Test("item 103: each pass services one of two ready descriptors, and so does each run that returns after a source")
     func oneAPass() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test("item 103: a test that chooses is shown a descriptor that became ready while another one was serviced")
+    @Test("item 103: a test that makes choices sees a descriptor that became ready while another one was serviced")
     func chosen() async throws {
         try await onFreshThread { loop in
             let (shown, called) = (Shared<[Int]>([]), Counter())
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test("item 104: a counter that was made ready several times before it is serviced gives one call")
+    @Test("item 104: a counter that becomes ready several times before it is serviced causes one call")
     func readySeveralTimes() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test(
-        "item 104 (our rule): the loop does not read from the descriptor: left unread, it is ready in the next pass too"
+        "item 104 (our rule): the loop does not read from the descriptor, so unread data is ready in the next pass too"
     )
     func loopDoesNotRead() async throws {
         try await onFreshThread { loop in
@@ -153,7 +153,7 @@ import Testing
         #expect(try Snippet(source + "signal()").mentions("has no member 'signal'"))
     }
 
-    @Test("item 106: a descriptor in two modes gives one call, in the mode that runs first")
+    @Test("item 106: a descriptor in two modes causes one call, in the mode that runs first")
     func twoModes() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -193,7 +193,7 @@ import Testing
         }
     }
 
-    @Test("item 109: of two sources for the same descriptor and condition the later one gets the events, until it goes")
+    @Test("item 109: of two sources for one descriptor and condition the later gets the events, until it is removed")
     func sharedDescriptor() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -218,7 +218,7 @@ import Testing
         }
     }
 
-    @Test("sources for different conditions share a descriptor, and each gets what it asked for")
+    @Test("sources for different conditions share a descriptor, and each gets its own conditions")
     func sharedByConditions() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -246,7 +246,7 @@ import Testing
     }
 }
 
-/// What the epoll of the loop's one descriptor set watches, as the kernel shows it.
+/// The descriptors that the epoll of the loop's only descriptor set watches, read from the kernel.
 private func watched(by loop: GRunLoop) -> [Int32] {
     let parts = loop.description.split(separator: "epoll = ")
     guard parts.count > 1, let epoll = Int32(parts[1].prefix { $0.isNumber }) else { return [] }

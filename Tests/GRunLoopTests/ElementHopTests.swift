@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Awaiting a loop's things on the loop's own thread leaves that thread for nothing.
+// Awaiting a loop's sequences on the loop's own thread never leaves that thread.
 
 import TestSupport
 import Testing
@@ -8,7 +8,7 @@ import Testing
     private static let forms = ["readiness", "ticks", "activities", "next", "sleep", "clock", "run"]
 
     @Test(
-        "elements, sleeps and visits reach the loop's actor, and a task on its executor, by the loop's jobs alone",
+        "on the loop's actor and executor, elements, sleeps and visits resume through jobs of the loop only",
         arguments: ["elements-of-an-actor", "elements-of-a-task"])
     func staysOnTheLoop(scenario: String) {
         let child = runChild(scenario)

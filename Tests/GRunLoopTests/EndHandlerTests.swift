@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is called when a loop's thread ends, and what waits outside the loop's own items is told by it.
+// End handlers are called when a loop's thread ends. They notify waiters outside the loop's own items.
 
 import CGRunGLib
 import GRunLoop
@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 @Suite("End handlers") struct EndHandlerTests {
-    @Test("they are called on the ending thread, the last one first, each once; a source is cancelled after them")
+    @Test("handlers are called on the ending thread, once each, the last one first; sources are cancelled after them")
     func order() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test("the loop is whole in them: it runs, with its items, and takes more of them, which are called next")
+    @Test("in a handler the loop works: it runs with its items, and accepts more handlers, which are called next")
     func wholeLoop() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test("one that was removed is not called, and let go at once, without a lock; removing it again answers false")
+    @Test("a removed handler is not called, and is released immediately without a lock; a second removal returns false")
     func removed() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -56,7 +56,7 @@ import Testing
                 func addWitness() -> GRunLoop.EndHandler? {
                     let witness = Witness {
                         trace("released")
-                        // It would wait for ever.
+                        // Under a lock this call would wait forever.
                         loop.wakeUp()
                     }
                     return addHandler(loop) { withExtendedLifetime(witness) { trace("removed") } }
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("one that is being called cannot be removed any more, by itself or by another thread; one that waits can")
+    @Test("a handler that is being called cannot be removed, by itself or by another thread; a waiting handler can")
     func removedInTheEnd() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("after the end adding one throws, and the closure is let go; on a loop that is being taken down as well")
+    @Test("adding a handler after the end throws, and releases the closure, also on a loop that is being torn down")
     func tooLate() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test(
-        "ten thousand, removed in any order: those that are left are called, the last one first, and none stays behind")
+        "ten thousand handlers, removed in any order: the rest are called, the last one first, and none remains")
     func many() async throws {
         try await onFreshThread { _ in
             let called = Shared<[Int]>([])
@@ -122,7 +122,7 @@ import Testing
                     let witness = Witness { witnesses.increment() }
                     return addHandler(loop) { withExtendedLifetime(witness) { called.update { $0.append(number) } } }
                 }
-                // The first half in order, as operations end; a third of the rest anywhere.
+                // Removes the first half in order, as ending operations do, and a random third of the rest.
                 for handler in handlers[..<5000] { #expect(handler?.cancel() == true) }
                 for handler in handlers[5000...] where random.update({ next(&$0) }) % 3 == 0 {
                     #expect(handler?.cancel() == true)
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test("threads add and remove while the loop's thread ends: each closure is called once or never, as was returned")
+    @Test("threads add handlers while the loop's thread ends: each handler is called, cancelled or refused")
     func raced() async throws {
         for _ in 0..<20 {
             let worker = try GRunLoop.Thread(name: "raced")
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    @Test("a foreign thread whose loop ran once calls them before the destructors that use the loop are through")
+    @Test("a foreign thread whose loop ran once calls the handlers before the destructors that use the loop have ended")
     func plainThread() async throws {
         let trace = Recorder()
         onPlainThread {
@@ -166,7 +166,7 @@ import Testing
             loop.source { trace("source") }.signal()
             addHandler(loop) {
                 trace("handler")
-                // GLib's data of the thread are used, and made anew where they were gone already.
+                // Uses GLib's thread data, which GLib creates again where it was freed already.
                 loop.run(for: .zero)
                 trace(g_main_context_get_thread_default() == nil ? "no context" : "a context")
             }
@@ -174,7 +174,7 @@ import Testing
         #expect(trace.lines == ["handler", "source", "no context"])
     }
 
-    @Test("the loop of virtual time calls them when its closure ends")
+    @Test("the loop of virtual time calls its handlers when the closure of withVirtualTime ends")
     func virtualTime() async throws {
         let trace = Recorder()
         onPlainThread {
@@ -188,9 +188,9 @@ import Testing
         #expect(trace.lines == ["body", "handler, true", "after"])
     }
 
-    // Where a thread of a forked child ends the Thread Sanitizer's own runtime dies, and what is left as it is, since
-    // it is the parent's, is a leak to the other.
-    @Test("in a child after fork() they are not called", .disabled(if: sanitizer != nil))
+    // In a forked child the Thread Sanitizer's runtime dies when a thread ends. The address sanitizer reports the
+    // parent's objects as leaks there.
+    @Test("after fork() the child does not call end handlers", .disabled(if: sanitizer != nil))
     func forked() {
         let child = runChild("end-handler-forked")
         #expect(child.output == ["child's thread has ended", "parent: called"], "\(child.errors)")
@@ -198,7 +198,7 @@ import Testing
     }
 }
 
-/// It throws only when the loop has ended.
+/// Adds an end handler. It throws only if the loop has ended.
 @discardableResult private func addHandler(_ loop: GRunLoop, _ body: @escaping @Sendable () -> Void) -> GRunLoop
     .EndHandler?
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operation of GIO's that a task awaits, and the end of the loop's thread: exactly one of the two goes on with the
-// task.
+// A task awaits a GIO operation when the loop's thread ends. Either the operation or the end resumes the task, but not
+// both.
 
 import CGRunGLib
 import GRunLoop
@@ -8,7 +8,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A read from a socket, in the context of a loop, as a program would make it awaitable.
+/// A read from a socket in the context of a loop, made awaitable as a program would do it.
 private struct Reading: Sendable {
     let loop: GRunLoop
     let pair = SocketPair()
@@ -50,7 +50,7 @@ private actor Reader {
     enum Caller: CaseIterable {
         case elsewhere, onTheLoop, actorOfTheLoop
 
-        /// What the operation answers, and whether the task then is on the loop's thread.
+        /// Returns the operation's result, and whether the task then runs on the loop's thread.
         fileprivate func begin(_ reading: Reading) -> Task<String, Never> {
             switch self {
             case .elsewhere: Task { await EndInFlightTests.outcome(of: reading) }
@@ -75,7 +75,7 @@ private actor Reader {
     }
 
     @Test(
-        "the thread's end resumes its task with an error, in time for the loop's jobs; what completes later is ignored",
+        "the thread's end resumes its task with an error, in time for the loop's jobs; a later completion is ignored",
         arguments: Caller.allCases)
     func threadEnds(caller: Caller) async throws {
         let worker = try GRunLoop.Thread(name: "in flight")
@@ -86,7 +86,7 @@ private actor Reader {
         worker.stop()
         #expect(await outcome.value == "true, \(caller.place)")
         await worker.waitUntilEnded()
-        // GIO's callback comes when somebody serves the context after all.
+        // GIO calls its callback if some code iterates the context afterwards.
         reading.send()
         #expect(
             waitUntil {
@@ -95,7 +95,7 @@ private actor Reader {
             })
     }
 
-    @Test("when it completes first, its value comes, and its handler is gone", arguments: Caller.allCases)
+    @Test("an operation that completes first returns its value and removes its handler", arguments: Caller.allCases)
     func completes(caller: Caller) async throws {
         let worker = try GRunLoop.Thread(name: "completes")
         let reading = Reading(loop: worker.loop)
@@ -103,12 +103,12 @@ private actor Reader {
         while !reading.hasBegun.isSet { await Task.yield() }
         reading.send()
         #expect(await outcome.value == "hello, \(caller.place)")
-        // A handler that was still there would resume the continuation a second time, which stops the process.
+        // A remaining handler would resume the continuation a second time, which stops the process.
         worker.stop()
         await worker.waitUntilEnded()
     }
 
-    @Test("on a loop whose thread has ended it does not begin")
+    @Test("an operation does not begin on a loop whose thread has ended")
     func tooLate() async throws {
         let worker = try GRunLoop.Thread(name: "too late")
         worker.stop()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a loop, and the tasks that live on it or await it.
+// The end of a loop, and the tasks that run on it or await it.
 
 import GRunLoop
 import Glibc
@@ -9,7 +9,7 @@ import Testing
 @Suite("The end of a loop and the tasks on it") struct EndingTests {
     @Test("each form of await ends with its task or its loop, in every order, on the living loop's thread")
     func endings() async throws {
-        // Not on a thread of the pool, which has few: the other tests' tasks need them.
+        // Uses a fresh thread, because the pool has few threads, which the tasks of other tests need.
         let child = try await onFreshThread(timeout: Patience.normal * 10) { _ in
             runChild("endings", timeout: Patience.normal * 10)
         }
@@ -32,14 +32,14 @@ import Testing
         }
     }
 
-    @Test("a task that yields forever does not keep its thread from ending, and goes on by late jobs")
+    @Test("a task that yields forever does not prevent its thread's end, and continues in late jobs")
     func jobsWithoutEnd() {
         let child = runChild("jobs-without-end")
         #expect(child.output == ["joined", "ended: true"])
         #expect(child.status == 0, "\(child.errors)")
     }
 
-    @Test("a task that lives on a thread and awaits its end is resumed by a late job, with a message")
+    @Test("a late job resumes a task that runs on a thread and awaits the thread's end, with a message")
     func awaitsItself() {
         let child = runChild("await-itself")
         #expect(child.output == ["back, isolated: true", "ended: true"])
@@ -59,7 +59,7 @@ import Testing
         await worker.stopAndWait()
     }
 
-    @Test("the ending thread is isolated to the loop until its last act: in cancel closures, and in their jobs")
+    @Test("until its last step, the ending thread is isolated to the loop: in cancel closures and in their jobs")
     func lastAct() async throws {
         let record = Recorder()
         let worker = try GRunLoop.Thread(name: "last act")
@@ -77,7 +77,7 @@ import Testing
         #expect(record.lines == ["cancelled: true", "job: true"])
     }
 
-    @Test("an executor that is made while the loop ends runs its jobs on the ending thread, each once")
+    @Test("an executor that is created while the loop ends runs its jobs on the ending thread, each once")
     func executorMadeAtTheEnd() {
         let (ran, elsewhere) = (Counter(), Counter())
         for _ in 0..<50 {
@@ -100,7 +100,7 @@ import Testing
         #expect(elsewhere.value == 0)
     }
 
-    @Test("a task of another loop that is cancelled in its wait is resumed on its own loop")
+    @Test("a task of another loop that is cancelled while it waits is resumed on its own loop")
     func cancelledElsewhere() async throws {
         let (awaited, home) = (try GRunLoop.Thread(name: "awaited"), try GRunLoop.Thread(name: "home"))
         let id = await home.loop.run { threadID }
@@ -112,7 +112,7 @@ import Testing
                 return threadID == id
             }
             while !isWaiting.isSet { await Task.yield() }
-            // It is enqueued while the other loop, which it awaits, does nothing.
+            // The job is enqueued while the awaited loop does nothing.
             task.cancel()
             #expect(await task.value)
         }
@@ -122,7 +122,7 @@ import Testing
 }
 
 extension String {
-    /// The parts between the occurrences of a text.
+    /// The parts of the string between the occurrences of a separator.
     fileprivate func components(of separator: String) -> [String] {
         var parts = [""]
         var rest = self[...]

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Actors and tasks that live on a loop.
+// Actors and tasks that run on a loop.
 
 import GRunLoop
 import Glibc
 import TestSupport
 import Testing
 
-/// Lives on a loop, and tells on which thread it is.
+/// An actor that runs on a loop, and reports its thread.
 private actor Resident {
     private nonisolated let executor: GRunLoop.Executor
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -21,7 +21,7 @@ private actor Resident {
     nonisolated func countIfHere() -> Int { assumeIsolated { $0.calls.count } }
     func call(_ body: @Sendable () -> Void) { body() }
 
-    /// Whether a sleep is ended by the end of the loop's thread, on that thread.
+    /// Returns true if the end of the loop's thread ends a sleep, on that thread.
     func isToldOfTheEnd(of loop: GRunLoop) async -> Bool {
         let thread = threadID
         do {
@@ -50,7 +50,7 @@ private actor Plain {
         }
     }
 
-    @Test("a task with the executor as its preference runs its nonisolated parts there")
+    @Test("a task with the executor as its preference runs its nonisolated parts on the loop")
     func preference() async throws {
         try await withWorker { loop in
             let thread = await loop.run { threadID }
@@ -63,7 +63,7 @@ private actor Plain {
         }
     }
 
-    @Test("an actor without an executor of its own runs there too when the task prefers it")
+    @Test("an actor without an executor of its own runs on the loop too when the task prefers it")
     func defaultActor() async throws {
         try await withWorker { loop in
             let thread = await loop.run { threadID }
@@ -77,7 +77,7 @@ private actor Plain {
         }
     }
 
-    @Test("isolation is answered truthfully: on the loop's thread, in any callout, and nowhere else")
+    @Test("isolation checks succeed on the loop's thread, in any callout, and nowhere else")
     func isolation() async throws {
         let worker = try GRunLoop.Thread(name: "isolation")
         let resident = Resident(on: worker.loop)
@@ -107,7 +107,7 @@ private actor Plain {
         }
     }
 
-    @Test("all executors of a loop are one isolation; those of two loops are not")
+    @Test("all executors of a loop share one isolation; executors of two loops do not")
     func oneIsolation() async throws {
         let loop = GRunLoop.main
         let (first, second) = (GRunLoop.Executor(loop), GRunLoop.Executor(loop, label: "x"))
@@ -127,14 +127,14 @@ private actor Plain {
             let executor = loop.executor
             let ran = Counter()
             loop.on(.beforeWaiting, repeats: false) { _ in
-                // Another thread enqueues a hundred, in one burst, while this one is on its way to sleep.
+                // Another thread enqueues a hundred jobs in one burst, while this thread is about to sleep.
                 onPlainThread {
                     for _ in 0..<100 { Task(executorPreference: executor) { ran.increment() } }
                 }
             }
             #expect(loop.runUntilAsleep() == .stopped)
             #expect(ran.value == 100)
-            // One for the burst and one for the stop.
+            // The burst takes one pass, and so does the stop.
             #expect(passes.value == 2)
         }
     }
@@ -154,7 +154,7 @@ private actor Plain {
         }
     }
 
-    @Test("a run that is nested in a job goes on with the jobs behind it, in order")
+    @Test("a run that is nested in a job continues with the later jobs, in order")
     func nested() async throws {
         try await onFreshThread { loop in
             let executor = loop.executor
@@ -168,12 +168,12 @@ private actor Plain {
             for number in 1...3 { Task(executorPreference: executor) { record("job \(number)") } }
             loop.run(for: .zero)
             #expect(record.take() == ["nested begins", "job 1", "job 2", "job 3", "nested ends"])
-            // Nothing is left to do: no empty call.
+            // The queue is empty, so the run calls nothing.
             #expect(loop.run(for: .zero) == .timedOut)
         }
     }
 
-    @Test("what a job enqueues is for the next pass, and observers are told in between")
+    @Test("a job that another job enqueues runs in the next pass, after the observers are called")
     func nextPass() async throws {
         try await onFreshThread { loop in
             let executor = loop.executor
@@ -189,7 +189,7 @@ private actor Plain {
         }
     }
 
-    @Test("jobs without end leave timers, sources and contexts their turn")
+    @Test("an endless series of jobs does not starve timers, sources or contexts")
     func fairness() async throws {
         try await onFreshThread { loop in
             let executor = loop.executor
@@ -214,7 +214,7 @@ private actor Plain {
         }
     }
 
-    @Test("what is queued when the thread ends is run there, the rest of a task that awaits the loop as well")
+    @Test("queued jobs run on their thread when it ends, and so does the rest of a task that awaits the loop")
     func threadEnds() async throws {
         let record = Recorder()
         let worker = LoopThread { loop in
@@ -236,7 +236,7 @@ private actor Plain {
         #expect(record.lines == ["queued, true", "true", "enqueued by it, true"])
     }
 
-    @Test("a task that sleeps on the loop when its thread ends is told, and ends there")
+    @Test("the end of the thread ends the sleep of a task on its loop, and the task ends there")
     func sleeperAtTheEnd() async throws {
         let worker = try GRunLoop.Thread(name: "sleeper")
         let loop = worker.loop
@@ -248,14 +248,14 @@ private actor Plain {
                 return error is GRunLoop.LoopEndedError
             }
         }
-        // It is in its sleep when the timer is there.
+        // The task sleeps as soon as its timer is there.
         while loop.nextFireDate(forMode: .default) == nil { await Task.yield() }
         worker.stop()
         #expect(await task.value)
         await worker.waitUntilEnded()
     }
 
-    @Test("an actor of the loop that sleeps on it when its thread ends is told there, before its jobs are closed")
+    @Test("the end of the thread ends the sleep of the loop's actor, on that thread and before its jobs are closed")
     func sleepingActorAtTheEnd() async throws {
         for _ in 0..<20 {
             let worker = try GRunLoop.Thread(name: "sleeping actor")
@@ -279,7 +279,7 @@ private actor Plain {
     }
 
     @Test(
-        "a million jobs from eight threads, on the executor and the main queue: each once, in order, and then silence")
+        "a million jobs from eight threads, on the executor and the main queue: each runs once, in order")
     func stress() {
         let child = runChild("million-jobs", timeout: Patience.normal * 12)
         let expected = [false, true].map {
@@ -289,7 +289,7 @@ private actor Plain {
         #expect(child.status == 0)
     }
 
-    @Test("a value from a closure on the loop's thread: typed errors, task-local values, cancellation seen")
+    @Test("a closure on the loop's thread passes its value, typed errors, task-local values and cancellation")
     func runOnLoop() async throws {
         struct Refusal: Error, Equatable {
             let number: Int

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks that read anything, beside times of any length. Virtual time begins where a test says.
+// Clocks that read any time, and times of any length. Virtual time begins where a test says.
 
 import GRunLoop
 import TestSupport
 import Testing
 
-/// What every test of times goes through: readings of a clock, and lengths of time.
+/// The times that each test uses: readings of a clock, and lengths of time.
 private enum Extreme {
     static let never = Int128(Int64.max)
-    /// What a clock reads at last: what is later never comes.
+    /// The last reading of a clock. A later date is never reached.
     static let last = never - 1
-    /// 16 years, which is the longest that a timer waits.
+    /// 16 years: the longest time that a timer waits.
     static let longest: Int128 = 504_911_232 * 1_000_000_000
 
     static let readings: [Int128] = [
@@ -18,16 +18,16 @@ private enum Extreme {
         never - longest + 1, last - 1_000_000_000, last - 1, last, never,
     ]
 
-    /// In attoseconds, of which there are 10^9 in a nanosecond.
+    /// Lengths in attoseconds. A nanosecond has 10^9 attoseconds.
     static let spans: [Int128] =
         [-1, 0, 1, 1_000_000, 1_000_000_000, longest - 1, longest, longest + 1, never - 1, never].map(attoseconds)
         + [Int128(Int64.min), Int128(Int64.max)].map { attoseconds($0 * 1_000_000_000) } + [.min, .max]
 
     private static func attoseconds(_ nanoseconds: Int128) -> Int128 { nanoseconds * 1_000_000_000 }
 
-    /// One clock for each reading and each span: the reading, the span in nanoseconds and as it is, and the time.
+    /// Calls the body for each reading and each span, with one clock each. A case has the span in nanoseconds too.
     static func each(function: String = #function, _ body: (Case, GRunLoop.VirtualTime) -> Void) {
-        // A run whose limit is beyond the clock's end would be one without a limit.
+        // A run has no limit if the limit is past the clock's last reading. The watchdog ends such a run.
         let watchdog = Watchdog(Patience.normal * 3, "\(function) did not end")
         defer { watchdog.disarm() }
         for reading in readings {
@@ -57,20 +57,20 @@ private struct Case {
     let span: Duration
     let nanoseconds: Int128
 
-    /// What a clock reads after the span.
+    /// The clock's reading after the span.
     var end: Int128 { min(start + max(0, nanoseconds), Extreme.last) }
-    /// When a timer for the span's end is due, or never.
+    /// The date of a timer for the end of the span, or nil if the clock never reaches it.
     var due: Int128? {
         let date = start + min(max(0, nanoseconds), Extreme.longest)
         return date <= Extreme.last ? date : nil
     }
-    /// Whether the span is one that a run or a sleep counts.
+    /// Whether the span is short enough to limit a run or a sleep.
     var isLimit: Bool { nanoseconds <= Extreme.longest }
     var date: GRunLoop.Instant { Extreme.instant(max(0, min(start + nanoseconds, Extreme.never))) }
 }
 
-@Suite("Times at the ends of what clocks read") struct ExtremeTimeTests {
-    @Test("a timer fires at its date or after 16 years, if a clock can come to read that, however it was set")
+@Suite("Times near the last clock reading") struct ExtremeTimeTests {
+    @Test("a timer fires at its date or after 16 years, if a clock can read that date, however the timer was set")
     func timers() {
         Extreme.each { each, time in
             let fires = Shared<[GRunLoop.Instant]>([])
@@ -95,7 +95,7 @@ private struct Case {
         }
     }
 
-    @Test("a grid goes on as far as a clock can read, and a tolerance does not lead beyond that")
+    @Test("a grid continues as far as a clock can read, and a tolerance does not lead beyond that")
     func grids() {
         Extreme.each { each, time in
             let count = Counter()
@@ -124,7 +124,7 @@ private struct Case {
     }
 
     @Test(
-        "the first timer is where the clock goes, also where that is before its date or where there is none that comes")
+        "the clock advances to the first timer, even if it fires before its date; without a reachable one it fails")
     func firstTimer() {
         GRunLoop.withVirtualTime(from: Extreme.instant(0)) { time in
             let count = Counter()
@@ -140,7 +140,7 @@ private struct Case {
         }
     }
 
-    @Test("a run is as long as its limit, or as a clock can read")
+    @Test("a run lasts until its limit, or until the last reading of the clock")
     func runs() {
         Extreme.each { each, time in
             let loop = time.loop
@@ -156,7 +156,7 @@ private struct Case {
                 #expect(loop.run(for: each.span) == .stopped, "\(each)")
             }
             #expect(Extreme.nanoseconds(time.now) == (each.isLimit ? each.end : each.start), "\(each)")
-            // Inside another run, whose limit lies where it may.
+            // The run is inside another run, and its limit can be earlier or later.
             loop.after(.zero) {
                 if each.isLimit { GRunLoop.current.run(for: each.span) }
                 GRunLoop.current.stop()
@@ -165,7 +165,7 @@ private struct Case {
         }
     }
 
-    @Test("a task sleeps until a clock can read its date; ticks likewise")
+    @Test("a task sleeps until the clock reads its date; ticks do likewise")
     func sleeps() async {
         let tasks = Shared<[Task<Void, any Error>]>([])
         Extreme.each { each, time in
@@ -186,7 +186,7 @@ private struct Case {
             let ticks = loop.ticks(every: each.span, tolerance: each.span).makeAsyncIterator()
             let first = min(each.nanoseconds > 0 ? each.nanoseconds : 100_000, Extreme.longest) + each.start
             #expect(time.advanceToNextTimer() == (first <= Extreme.last), "\(each)")
-            // Who sleeps for 16 years has no timer.
+            // A sleep of 16 years or longer has no timer.
             let comes = each.nanoseconds <= 0 || each.due != nil && each.nanoseconds < Extreme.longest
             #expect(woken.value == (comes ? 2 : 0), "\(each)")
             withExtendedLifetime(ticks) {}
@@ -195,7 +195,7 @@ private struct Case {
         for task in tasks.value { _ = await task.result }
     }
 
-    @Test("spans that are only kept saturate")
+    @Test("spans that are only stored saturate")
     func kept() {
         Extreme.each { each, time in
             time.loop.timeSlice = each.span

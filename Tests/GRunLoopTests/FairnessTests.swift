@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nobody is starved, also where every source makes a run of its own; and what is taken back from a deinit.
+// No source starves another, even if every source makes a run of its own. Deinits may cancel performs.
 
 import Glibc
 import TestSupport
@@ -8,7 +8,7 @@ import Testing
 @testable import GRunLoop
 
 @Suite struct FairnessTests {
-    @Test("three descriptors that are always ready have their turns, also under Foundation's run(until:)")
+    @Test("three descriptors that are always ready take turns, also under Foundation's run(until:)")
     func descriptorsTakeTurns() async throws {
         try await onFreshThread(timeSlice: .milliseconds(4)) { loop in
             let events = (0..<3).map { _ in EventDescriptor() }
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test("items 48, 190: blocks that have waited for the turn of a source are run also where that was taken back")
+    @Test("items 48, 190: blocks that wait for a source's turn run even if the source is invalidated before it")
     func turnTakenBack() async throws {
         try await onFreshThread(timeSlice: .milliseconds(4)) { loop in
             let source = loop.source {}
@@ -39,20 +39,20 @@ import Testing
                 }
                 loop.perform { loop.stop() }
             }
-            // In the next pass, before its turn.
+            // Invalidates the source in the next pass, before its turn.
             loop.on(.beforeTimers) { _ in if isSignalled.isSet { source.invalidate() } }
             #expect(loop.run(for: .seconds(2)) == .stopped)
         }
     }
 
     @Test(
-        "items 109, 190: more descriptors than one look finds have their turns, where each run services one",
+        "items 109, 190: more descriptors than one query returns take turns, with one descriptor for each run",
         arguments: [65, 128, 192])
     func manyDescriptorsTakeTurns(count: Int) async throws {
         try await onFreshThread(timeSlice: .milliseconds(4)) { loop in
             let event = EventDescriptor()
             event.makeReady()
-            // Copies of one are descriptors of their own, all of them ready.
+            // Copies of one descriptor have numbers of their own, and all of them are ready.
             let numbers = (0..<count).map { _ in dup(event.descriptor) }
             let counts = (0..<count).map { _ in Counter() }
             for index in 0..<count {
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("two descriptors have their turns, although each second query is discarded before its event is serviced")
+    @Test("two descriptors take turns, although each second query is discarded before its event is serviced")
     func discardedQueries() throws {
         let event = EventDescriptor()
         event.makeReady()
@@ -77,7 +77,7 @@ import Testing
         let sources = numbers.map { GRunLoop.DescriptorSource(descriptor: $0) { _, _ in } }
         for source in sources { _ = try mode.descriptors.add(source) }
         var batch = DescriptorBatch()
-        // It is full: from now on queries are small.
+        // The batch is full, so the later queries are small.
         var areFetched = batch.fetch(from: mode)
         batch.discard()
         for source in sources[2...] { _ = mode.descriptors.remove(source) }
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test("a target's deinit may cancel its performs, and ask for new ones")
+    @Test("a target's deinit may cancel its performs, and add new ones")
     func cancellingFromDeinit() async throws {
         final class Target: Sendable {
             let loop: GRunLoop
@@ -127,7 +127,7 @@ import Testing
             loop.perform(after: .zero, target: Target(loop)) {}
             loop.perform(order: 0, inModes: [.default], target: Target(loop)) {}
             #expect(loop.run(for: .milliseconds(5)) == .timedOut)
-            // The last one goes with its cancelling.
+            // Cancelling releases the last reference.
             var target: Target? = Target(loop)
             let key = ObjectIdentifier(Target.self)
             weak let watched = target

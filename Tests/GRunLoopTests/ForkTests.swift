@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program does in a child that was forked while another thread had the loop's lock.
+// Calls of a program in a child that was forked while another thread had the loop's lock.
 
 import Glibc
 import TestSupport
@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Forked children") struct ForkTests {
     @Test(
-        "item 15 (our rule): where another thread had the loop's lock at the fork, every call answers, and none hangs")
+        "item 15 (our rule): if another thread had the loop's lock at the fork, every call returns, and none hangs")
     func lockedAtTheFork() async throws {
         let child = runChild("forked-while-locked")
         #expect(child.output.count == 1, "\(child.output)")
@@ -15,10 +15,10 @@ import Testing
         #expect(child.status == 0, "\(child.errors)")
     }
 
-    // Where a thread of a forked child ends the Thread Sanitizer's own runtime dies, and what is left as it is, since
-    // it is the parent's, is a leak to the other.
+    // In a forked child the Thread Sanitizer's runtime dies when a thread ends. The address sanitizer reports the
+    // parent's objects as leaks there.
     @Test(
-        "a thread that ends in a child, and what it was the last to hold, take no lock of the parent's",
+        "a thread that ends in a forked child takes no lock of the parent's, nor do the objects that it releases last",
         .disabled(if: sanitizer != nil))
     func endsInAChild() async throws {
         let child = runChild("forked-thread-ends")
@@ -26,35 +26,35 @@ import Testing
         #expect(child.status == 0, "\(child.errors)")
     }
 
-    /// Values only: nothing of a loop is in there.
+    /// Plain values that contain nothing of a loop.
     private static let values: Set = [
         "Mode", "Activity", "RunResult", "Errors", "SystemError", "ExitStatus", "Context",
         "PortMessage", "MessageData", "MessageErrors", "StallReport", "StackFrame",
     ]
-    /// What needs no look, or cannot be called there, with the reason.
+    /// Public declarations that the child does not call, with the reason.
     private static let left = [
-        // Of values.
+        // Members of plain values.
         "Trace.description", "Trace.description", "DescriptorSource.init", "DescriptorSource.description",
         "Timeline.init", "MessagePortMessage.descriptorCount",
         "MessagePortMessage.takeDescriptors",
         "RemoteMessagePort.descriptorCount", "RemoteMessagePort.takeDescriptors",
-        // A job needs a thread that a child does not have.
+        // Jobs need a thread that a child does not have.
         "RunOnLoop.run", "ChildExit.waitForExit", "LoopClock.sleep", "LoopClock.sleep", "LoopClock.sleep",
         "ItemSequence.next",
         "ItemSequence.next", "Thread.waitUntilEnded", "Thread.stopAndWait", "WaitUntilIdle.waitUntilIdle",
         "Channel.send",
         "ChannelElements.next", "ChannelElements.next", "PortSending.send", "MessageRequests.send",
         "MessageRequests.request",
-        // By Swift's runtime, as enqueueTask.
+        // Swift's runtime calls it, as enqueueTask does.
         "Executor.enqueue",
-        // Before anything else, on the main thread.
+        // It is called before anything else, on the main thread.
         "AsyncMain.driveAsyncMain",
-        // The one of the source that stands for another object: the object's is called.
+        // The source stands for another object, and the child calls that object's function.
         "OwnDescriptorSource.invalidate",
     ]
 
-    /// Whoever makes something public says in ForkedCalls what it does in a child.
-    @Test("every public function, variable and initializer is called there")
+    /// Each new public declaration needs a call in ForkedCalls that shows its behaviour in a child.
+    @Test("the child calls every public function, variable and initializer")
     func nothingIsLeftOut() async throws {
         let called = runChild("forked-calls").output.filter { !$0.contains("/") }
         let expected = try publicNames()
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    /// By the file in which it is declared: `Running.stop`. The C interface has a check of its own.
+    /// The public names, by the file that declares them: `Running.stop`. The C interface has a check of its own.
     private func publicNames() throws -> [String] {
         let sources = #filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 } + "/Sources/"
         let folders = try entries(of: sources + "GRunLoop").filter { !$0.contains(".") }.map { "GRunLoop/" + $0 }

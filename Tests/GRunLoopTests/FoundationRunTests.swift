@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running as Foundation's RunLoop does: part 1.15, items 203 to 213.
+// Running a loop as Foundation's RunLoop does: part 1.15, items 203 to 213.
 
 import GRunLoop
 import TestSupport
@@ -8,7 +8,7 @@ import Testing
 private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting"]
 
 @Suite struct FoundationRunTests {
-    @Test("item 203: an empty mode returns at once from every method, and has no limit date")
+    @Test("item 203: every method returns immediately for an empty mode, and its limit date is nil")
     func emptyMode() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -22,7 +22,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
         }
     }
 
-    @Test("item 204: run(mode:before:) answers true after a source, after the time and after a stop")
+    @Test("item 204: run(mode:before:) returns true after a source, after the time and after a stop")
     func answersTrue() async throws {
         try await onFreshThread { loop in
             let performed = Counter()
@@ -53,7 +53,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
         }
     }
 
-    @Test("item 206: run(mode:before:) answers true early when the last one-shot timer has fired")
+    @Test("item 206: run(mode:before:) returns true early when the last one-shot timer has fired")
     func lastTimer() async throws {
         try await onFreshThread { loop in
             let fired = Counter()
@@ -93,10 +93,10 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
                 if signals.increment() < 3 { kept.value?.signal() } else { kept.value?.invalidate() }
             }
             kept.value = source
-            // The source keeps its closure, and that the source.
+            // The source keeps its closure, and the closure keeps the source.
             defer { kept.value = nil }
             source.signal()
-            // It ends before the date, because the mode is empty then.
+            // The run ends before the date, because the mode is empty then.
             let time = elapsed { loop.run(until: GRunLoop.now.advanced(by: .seconds(60))) }
             #expect(time < .seconds(30))
             #expect(
@@ -118,7 +118,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
             let trace = Recorder()
             trace.observe(loop, .default, [.entry, .exit])
             let source = loop.source { trace("source") }
-            // One thing after the other, each in the iteration that the one before has begun.
+            // Each step runs in the iteration that the previous step has begun.
             let steps: [@Sendable () -> Void] = [
                 {
                     trace("stop")
@@ -155,7 +155,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
         }
     }
 
-    @Test("item 210: a stop makes run(mode:before:) return true at once")
+    @Test("item 210: a stop makes run(mode:before:) return true immediately")
     func stopped() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -169,7 +169,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
         }
     }
 
-    @Test("item 212: limitDate makes one pass, then answers nil, the distant future, or the next timer's date")
+    @Test("item 212: limitDate makes one pass, then returns nil, the distant future, or the next timer's date")
     func limitDate() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks, the current mode and timers as Foundation has them: part 1.15, items 214 to 221.
+// Blocks, the current mode and timers as in Foundation: part 1.15, items 214 to 221.
 
 import GRunLoop
 import TestSupport
@@ -55,7 +55,7 @@ import Testing
                     if isOver.isSet { kept.value?.invalidate() } else { kept.value?.signal() }
                 }
                 kept.value = source
-                // The source keeps its closure, and that the source.
+                // The source keeps its closure, and the closure keeps the source.
                 defer { kept.value = nil }
                 source.signal()
                 loop.run(until: GRunLoop.distantFuture)
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(
-        "item 218: fire calls a valid timer's closure at once; a repeating one keeps its schedule, a one-shot one ends"
+        "item 218: fire calls a valid timer's closure directly; a repeating timer keeps its schedule, a one-shot ends"
     )
     func fire() async throws {
         try await onFreshThread { loop in
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test("item 220: a repeating timer with no or a negative interval repeats every 0.1 ms")
+    @Test("item 220: a repeating timer with a zero or negative interval repeats every 0.1 ms")
     func noInterval() async throws {
         try await onFreshThread { loop in
             for interval in [Duration.zero, .seconds(-1)] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GIO in the modes: sockets, tasks and D-Bus complete in the mode in which they were started (items 26 and 237).
+// Sockets, tasks and D-Bus of GIO complete in the mode in which they were started (items 26 and 237).
 
 import GRunLoop
 import Glibc
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test("what GIO starts inside a private run completes only while that mode runs")
+    @Test("an operation that GIO starts inside a private run completes only while that mode runs")
     func startedInPrivateMode() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test("a D-Bus call and its answer, both ends on this loop, are served in a common mode and wait in a private one")
+    @Test("a D-Bus call and its reply, both ends on this loop, are served in a common mode and wait in a private one")
     func dBus() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("a D-Bus call that was made inside a private run is answered while that mode runs")
+    @Test("a D-Bus call that was made inside a private run gets its reply while that mode runs")
     func dBusInPrivateMode() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What guards an item, now a loop's lock and now a bit of its own: nobody is let in beside another, and one loop wins.
+// A loop's lock or a bit of its own guards an item. Only one thread has access at a time, and only one loop wins.
 
 import Synchronization
 import TestSupport
@@ -10,11 +10,11 @@ import Testing
 @Suite("Guardians") struct GuardianTests {
     private final class Item: @unchecked Sendable {
         let guardian = Guardian()
-        /// Guarded by it.
+        /// The guardian protects the count.
         var count = 0
     }
 
-    @Test("nobody is let in beside another while an item comes into a loop and goes out again, from three threads")
+    @Test("one thread at a time has access while three threads add an item to a loop and remove it again")
     func exclusion() {
         let item = Item()
         let rounds = 200_000
@@ -37,7 +37,7 @@ import Testing
         #expect(item.guardian.withLock { item.count } == 3 * rounds)
     }
 
-    @Test("of two loops that want an item one gets it, each time")
+    @Test("one of two loops that want an item gets it, each time")
     func oneWinner() {
         let rounds = 50_000
         let items = (0..<rounds).map { _ in Item() }
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test("whoever waited for the lock of a loop that an item has left meanwhile waits for what guards it now")
+    @Test("a thread that waits for the lock of a loop that the item has left then waits for the item's new guardian")
     func looksAgain() {
         let item = Item()
         let (first, second) = (Lock.take(), Lock.take())
@@ -74,7 +74,7 @@ import Testing
         let hasEntered = Atomic(false)
         let (isTaken, isOver) = (Flag(), Flag())
         let visitor = Shared<LoopThread?>(nil)
-        /// What it sleeps for: the address of the lock's word.
+        /// The address of the lock word for which the visitor sleeps.
         func sleepsFor() -> String? {
             guard let visitor = visitor.value else { return nil }
             let call = systemCall(of: visitor.kernelID)

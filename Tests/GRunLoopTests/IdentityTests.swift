@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a loop is and when it is made: parts 1.1, items 1 to 6.
+// The identity of loops, and when they are created: part 1.1, items 1 to 6.
 
 import GRunLoop
 import TestSupport
 import Testing
 
 @Suite struct IdentityTests {
-    @Test("item 1: a thread always gets the same loop, and no other thread gets that one")
+    @Test("item 1: a thread always gets the same loop, and no other thread gets that loop")
     func sameLoop() async throws {
         try await onFreshThread { loop in
             #expect(GRunLoop.current === loop)
@@ -38,14 +38,14 @@ import Testing
         #expect(found.value == [true, true, true])
     }
 
-    @Test("item 3: the main loop is there for every thread, also when the main thread has never touched it")
+    @Test("item 3: every thread can get the main loop, even if the main thread has never used it")
     func mainLoop() async throws {
         let child = runChild("main-loop-first-touched-elsewhere")
         #expect(child.output == ["the thread got a loop that is not its own", "it is the main thread's", "done"])
         #expect(child.status == 0)
     }
 
-    @Test("item 4: a loop cannot be made; the ways to one are main and current")
+    @Test("item 4: a program cannot create a loop; it gets loops from main and current")
     func noConstructor() async throws {
         #expect(
             try Snippet("let loop = GRunLoop.main; func get() -> GRunLoop { .current }; _ = (loop, get)").problems()
@@ -56,7 +56,7 @@ import Testing
             class Mine: GRunLoop {}
             """
         let problems = try Snippet(wrong).problems()
-        // Once each for GRunLoop() and GRunLoop(isMain:).
+        // Each message appears once for GRunLoop() and once for GRunLoop(isMain:).
         let inaccessible = problems.filter {
             $0.contains("initializer is inaccessible due to 'internal' protection level")
         }

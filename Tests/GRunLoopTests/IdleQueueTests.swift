@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Idle work: when it is called, when it is not, and what else has its turn.
+// Idle work: when it is called, when it is not, and what else takes its turn.
 
 import CGRunGLib
 import GRunLoop
@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 extension GRunLoop {
-    /// An idle queue in the mode.
+    /// Adds an idle queue to the mode.
     fileprivate func idleQueue(_ mode: Mode = .default, timePerPass: Duration = .zero) -> IdleQueue {
         let queue = IdleQueue(timePerPass: timePerPass)
         add(queue, forMode: mode)
@@ -18,7 +18,7 @@ extension GRunLoop {
 }
 
 @Suite("Idle queues: when") struct IdleQueueOrderTests {
-    @Test("item 271: one closure a pass, in order, without a sleep between two of them; then the mode is finished")
+    @Test("item 271: each pass calls one closure, in order, without a sleep in between; then the mode is finished")
     func onePass() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -34,7 +34,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("item 271: it rests while another mode is run, and goes on behind that")
+    @Test("item 271: an idle queue waits while another mode runs, and continues afterwards")
     func restsInOtherModes() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -51,7 +51,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("it comes after every observer of beforeWaiting, whatever its order and however late it was added")
+    @Test("idle work runs after every beforeWaiting observer, whatever its order and however late it was added")
     func lastInOrder() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -69,7 +69,7 @@ extension GRunLoop {
     }
 
     @Test(
-        "never while something else is ready, though that has become so just before, and is of the lowest priority",
+        "idle work never runs while something else is ready, even if it just became ready and has the lowest priority",
         arguments: Other.allCases, [false, true])
     func othersComeFirst(_ other: Other, _ isLate: Bool) async throws {
         try await onFreshThread { loop in
@@ -112,14 +112,14 @@ extension GRunLoop {
             if isLate { loop.on(.beforeWaiting, repeats: false) { _ in makeReady() } } else { makeReady() }
             #expect(loop.run(for: Patience.normal) == .stopped)
             #expect(trace.lines.suffix(2) == ["other", "work"])
-            // A wake-up before the run is forgotten.
+            // A wake-up before the run has no effect.
             if other == .wakeUp { #expect(trace.count(of: "other") == (isLate ? 2 : 1)) }
             descriptor.invalidate()
             source.invalidate()
         }
     }
 
-    @Test("a run that only looks calls none, nor does one whose time is over or that was stopped")
+    @Test("a run with a zero limit calls no idle work, nor does a run that has timed out or was stopped")
     func noSleep() async throws {
         try await onFreshThread { loop in
             let calls = Counter()
@@ -153,7 +153,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("what a closure has enqueued and changed has its turn before the next one, a quiet block as well")
+    @Test("blocks and changes of a closure have their turn before the next closure, also quiet blocks")
     func passBetween() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -169,7 +169,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("what a closure dirties is committed by an observer of beforeWaiting before the loop sleeps")
+    @Test("a beforeWaiting observer commits the changes of a closure before the loop sleeps")
     func transactions() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -194,7 +194,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("a closure that enqueues itself leaves everything else its turn, and ends no run's limit")
+    @Test("a closure that enqueues itself starves nothing else, and does not extend a run past its limit")
     func enqueuesItself() async throws {
         try await onFreshThread { loop in
             let calls = Counter()
@@ -226,7 +226,7 @@ extension GRunLoop {
             queue.enqueue(again)
             #expect(loop.run(for: Patience.normal) == .stopped)
             #expect(calls.value == 101)
-            // With a time per pass, too.
+            // Does the same with a time per pass.
             queue.invalidate()
             let long = loop.idleQueue(timePerPass: .seconds(3600))
             let passes = Counter()
@@ -248,7 +248,7 @@ extension GRunLoop {
         loop.on(.beforeTimers) { _ in trace("pass") }
     }
 
-    @Test("for a time a pass: all of it in one, but what is enqueued meanwhile waits for the next")
+    @Test("with a time per pass all closures run in one pass, but those that are enqueued meanwhile wait for the next")
     func timePerPass() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -266,7 +266,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("the time is used up, or something else becomes ready: the next closure waits for another pass")
+    @Test("when the time is used up, or something else becomes ready, the next closure waits for another pass")
     func timeIsOver() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -282,7 +282,7 @@ extension GRunLoop {
             }
             queue.enqueue { trace("4") }
             Self.passes(of: loop, trace)
-            // On a busy machine a turn may also end before.
+            // On a busy machine a turn may end early.
             #expect(loop.run(for: Patience.normal) == .finished)
             let lines = trace.lines
             #expect(lines.filter { $0 != "pass" } == ["1", "2", "block", "3", "4"])
@@ -291,7 +291,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("zero and negative mean one a pass; a time that is too short, or too long, is none and no limit")
+    @Test("a zero or negative time means one closure a pass; the shortest time does too, and the longest is no limit")
     func extremeTimes() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -324,7 +324,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("random queues come and go, fill and empty: the turn is always the one's that has waited longest")
+    @Test("random queues are added, removed, filled and emptied: the queue that has waited longest has its turn")
     func randomTurns() async throws {
         try await onFreshThread { loop in
             for seed in 1...20 as ClosedRange<UInt64> {
@@ -370,10 +370,10 @@ extension GRunLoop {
         }
     }
 
-    @Test("what a queue costs does not grow with the number of the others, whether they have work or not")
+    @Test("the cost of a queue does not grow with the number of other queues, with or without work")
     func cost() async throws {
         try await onFreshThread { loop in
-            /// The processor's time for a hundred turns of one queue.
+            /// The processor time for a hundred turns of one queue.
             func time() -> Int {
                 let queue = loop.idleQueue()
                 let calls = Counter()
@@ -390,7 +390,7 @@ extension GRunLoop {
             let others = (0..<10_000).map { _ in GRunLoop.IdleQueue() }
             for other in others {
                 loop.add(other, forMode: .default)
-                // In this mode it has work, which waits.
+                // The queue has work in this mode, which waits.
                 loop.add(other, forMode: "another")
             }
             let beside = (0..<5).map { _ in time() }.min() ?? 0
@@ -403,7 +403,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("in several modes, and in the common ones: each closure is called once, in the mode that runs first")
+    @Test("a queue in several modes or the common modes calls each closure once, in the mode that runs first")
     func modes() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -432,7 +432,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("a closure that runs a nested loop: the queue's others wait, another queue's do not")
+    @Test("in a run nested in a closure, the queue's other closures wait, and another queue's closures run")
     func nested() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -450,8 +450,8 @@ extension GRunLoop {
     }
 }
 
-@Suite("Idle queues: what comes and goes") struct IdleQueueLifeTests {
-    @Test("another thread's closure wakes the sleeping loop; adding a queue that holds something does, too")
+@Suite("Idle queues: adding and removing") struct IdleQueueLifeTests {
+    @Test("another thread's closure wakes the sleeping loop, and so does adding a queue that is not empty")
     func wakes() async throws {
         try await onFreshThread { loop in
             let queue = loop.idleQueue()
@@ -474,7 +474,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("an empty queue is no work, and wakes nobody")
+    @Test("an empty queue counts as no work, and wakes no loop")
     func empty() async throws {
         try await onFreshThread { loop in
             let queue = loop.idleQueue()
@@ -491,7 +491,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("in its own closure a queue is emptied, removed, invalidated; the others in it go without a lock")
+    @Test("a closure may empty, remove or invalidate its queue; its other closures are released without a lock")
     func changesInTheClosure() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -518,7 +518,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("a closure goes after its call, and a queue's last reference in its own call, without a lock")
+    @Test("a closure is released after its call, and a queue may lose its last reference in a closure, without a lock")
     func release() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -546,7 +546,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("an invalid queue takes no closure, and joins no mode")
+    @Test("an invalid queue accepts no closure, and joins no mode")
     func invalid() async throws {
         try await onFreshThread { loop in
             let queue = loop.idleQueue()
@@ -565,7 +565,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("a queue is in one loop at a time; in its own closure it can move to another, which goes on with it")
+    @Test("a queue is in one loop at a time; its closure can move it to another loop, which continues it")
     func twoLoops() async throws {
         try await onFreshThread { loop in
             let other = LoopThread.running()
@@ -577,7 +577,7 @@ extension GRunLoop {
                 threads.update { $0.append(threadID) }
                 loop.remove(queue, forMode: .default)
                 other.loop.add(queue, forMode: .default)
-                // Not yet there: the closures of a queue do not overlap.
+                // The other loop does not start yet, because the closures of a queue do not overlap.
                 usleep(5000)
                 #expect(threads.value.count == 1)
             }
@@ -589,7 +589,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("when the loop's thread ends the queue leaves it with what it holds, and can be added to another")
+    @Test("when the loop's thread ends, the queue leaves the loop with its closures, and can join another loop")
     func end() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -598,7 +598,7 @@ extension GRunLoop {
             let other = LoopThread { other in
                 other.add(queue, forMode: .common)
                 queue.enqueue { trace("called") }
-                // Nobody else has this one.
+                // Nobody else holds this queue.
                 other.idleQueue().enqueue { [goes = AtDeinit { goes.set() }] in withExtendedLifetime(goes) {} }
             }
             other.join()
@@ -611,7 +611,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("in virtual time idle work comes before the clock moves, and takes no time")
+    @Test("in virtual time idle work runs before the clock moves, and takes no time")
     func virtualTime() async throws {
         try await onFreshThread { _ in
             GRunLoop.withVirtualTime { time in
@@ -637,7 +637,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("threads that enqueue: each closure is called once, in each thread's order, also beside removals")
+    @Test("several threads enqueue: each closure is called once, in each thread's order, also during removals")
     func threads() async throws {
         try await onFreshThread { loop in
             let queue = loop.idleQueue(timePerPass: .milliseconds(1))
@@ -668,7 +668,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("a description and a trace show it")
+    @Test("descriptions and traces show an idle queue")
     func shown() async throws {
         try await onFreshThread { loop in
             let queue = loop.idleQueue()
@@ -687,7 +687,7 @@ extension GRunLoop {
 }
 
 @Suite("Idle queues: for await") struct IdleAwaitTests {
-    @Test("a task waits until nothing else is to be done, in its own order, and leaves nothing behind")
+    @Test("a task waits until the loop has nothing else to do, in the order of arrival, and leaves nothing behind")
     func idle() async throws {
         try await withWorker { loop in
             let trace = Recorder()
@@ -703,7 +703,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("on the loop itself a task goes on there")
+    @Test("a task on the loop itself resumes there")
     func onTheLoop() async throws {
         try await withWorker { loop in
             try await withTaskExecutorPreference(loop.executor) {
@@ -714,7 +714,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("a cancelled task stops waiting, before and while it waits; in no mode it waits until then")
+    @Test("a cancelled task stops waiting, or does not begin to; if its mode never runs, it waits until cancelled")
     func cancelled() async throws {
         try await withWorker { loop in
             let task = Task { try await loop.waitUntilIdle(inModes: []) }
@@ -729,7 +729,7 @@ extension GRunLoop {
         }
     }
 
-    @Test("the end of the loop's thread ends the wait with an error, and so it is afterwards")
+    @Test("the end of the loop's thread ends the wait with an error, and later waits fail too")
     func ends() async throws {
         let started = Flag()
         let thread = LoopThread { loop in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop answers about itself: part 1.14, items 198 to 201.
+// The queries of a loop's state: part 1.14, items 198 to 201.
 
 import GRunLoop
 import TestSupport
@@ -25,7 +25,7 @@ import Testing
             ]
             #expect(Set(loop.allModes) == expected)
             #expect(loop.allModes.count == expected.count)
-            // None ever goes.
+            // Modes are never removed.
             source.invalidate()
             timer.invalidate()
             observer.invalidate()
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("item 199: nothing is contained in an unknown mode, and asking does not make it")
+    @Test("item 199: an unknown mode contains nothing, and querying it does not create it")
     func containsInUnknownMode() async throws {
         try await onFreshThread { loop in
             let pipe = Pipe()

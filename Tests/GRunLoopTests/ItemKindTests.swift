@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of items: what their numbers are used for has room for all of them.
+// The kinds of items must fit the sizes of the sets that their numbers index.
 
 import Testing
 
 @testable import GRunLoop
 
 @Suite("Kinds of items") struct ItemKindTests {
-    @Test("each kind that takes turns has a count of its own")
+    @Test("each kind that takes turns has its own counter")
     func counts() {
         let kinds = ItemKind.allCases.filter(ItemKinds.takingTurns.union(.wakeUp).contains)
         for kind in kinds {
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test("each kind, and each activity of an observer, has a mark of its own")
+    @Test("each kind, and each activity of an observer, has its own marker")
     func marks() {
         let item = GRunLoop.Observer(activities: .entry) { _, _ in }
         let kinds = ItemKind.allCases.filter { $0 != .observer && $0 != .wakeUp }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items that are made of other items, as a program can make them, and as message ports are.
+// Items that consist of other items. Programs can make them, and message ports are such items.
 
 import GRunLoop
 import GRunLoopDiagnostics
@@ -7,7 +7,7 @@ import GRunLoopMessagePorts
 import TestSupport
 import Testing
 
-/// A timer and an observer that come and go together, unless a mode is refused.
+/// A timer and an observer that are added and removed together, unless a mode is refused.
 private final class Heartbeat: GRunLoop.Item, @unchecked Sendable {
     struct Refused: Error, Equatable { let mode: GRunLoop.Mode }
 
@@ -37,8 +37,8 @@ private final class Heartbeat: GRunLoop.Item, @unchecked Sendable {
     }
 }
 
-@Suite("Items of items") struct ItemTests {
-    @Test("an item that is made of items is added, found, called, removed and invalidated as they are")
+@Suite("Items that consist of items") struct ItemTests {
+    @Test("a composite item is added, found, called, removed and invalidated like its parts")
     func madeOfItems() async throws {
         try await onFreshThread { loop in
             let heartbeat = Heartbeat()
@@ -57,7 +57,7 @@ private final class Heartbeat: GRunLoop.Item, @unchecked Sendable {
         }
     }
 
-    @Test("its own error is thrown, and it can have a label")
+    @Test("a composite item throws its own error, and can have a label")
     func ownError() async throws {
         try await onFreshThread { loop in
             let heartbeat = Heartbeat()
@@ -68,7 +68,7 @@ private final class Heartbeat: GRunLoop.Item, @unchecked Sendable {
         }
     }
 
-    @Test("every kind of item can be added where its kind is not known")
+    @Test("every kind of item can be added through the protocol type")
     func ofAnyKind() async throws {
         try await onFreshThread { loop in
             let items: [any GRunLoop.Item] = [
@@ -87,7 +87,7 @@ private final class Heartbeat: GRunLoop.Item, @unchecked Sendable {
         }
     }
 
-    @Test("the source that stands for a message port in a trace ends the port when it is invalidated")
+    @Test("invalidating the source that represents a message port in a trace ends the port")
     func tracedPort() async throws {
         try await onFreshThread { loop in
             let port = try GRunLoop.MessagePort(RuntimeDirectory.newName("traced")) { _ in }
@@ -107,7 +107,7 @@ private final class Heartbeat: GRunLoop.Item, @unchecked Sendable {
         }
     }
 
-    @Test("a message port that was removed and is added again is as before, with its label")
+    @Test("a message port that was removed and added again works as before, and keeps its label")
     func addedAgain() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

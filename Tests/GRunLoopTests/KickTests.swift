@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a sleep is ended by others: decided once, and sent.
+// Another thread ends a sleep: one thread decides to, and sends one kick.
 
 import CGRunGLib
 import Testing
@@ -15,7 +15,7 @@ private func sleeping(in context: OpaquePointer) -> Sleep {
 }
 
 @Suite struct KickTests {
-    @Test("a sleep is ended by one kick, sent by whoever decided on it: it wakes the context, and keeps it for as long")
+    @Test("one kick ends a sleep: the thread that decided sends it, and it wakes the context and keeps it alive")
     func once() async throws {
         let context = try #require(g_main_context_new())
         var sleep = sleeping(in: context)
@@ -25,12 +25,12 @@ private func sleeping(in context: OpaquePointer) -> Sleep {
         #expect(!hasAnother)
         #expect(sleep.takeKicked() && !sleep.takeKicked())
         kick?.send()
-        // Else it would sleep for ever.
+        // Without the kick the iteration would sleep forever.
         g_main_context_iteration(context, 1)
         g_main_context_unref(context)
     }
 
-    @Test("a kick that is dropped would leave a loop asleep: the process ends, with a message")
+    @Test("a dropped kick would leave a loop asleep, so the process ends with a message")
     func dropped() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             var sleep = sleeping(in: g_main_context_new())

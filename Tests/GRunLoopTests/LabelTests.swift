@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program calls its items, and where that is shown.
+// The labels that a program gives its items, and where they appear.
 
 import CGRunHeaders
 import GRunLoopC
@@ -11,13 +11,13 @@ import Testing
 @testable import GRunLoopDiagnostics
 @testable import GRunLoopMessagePorts
 
-/// Anything that has a label.
+/// A labelled object of any kind.
 private struct Labelled: Sendable {
     let kind: String
     let get: @Sendable () -> String?
     let set: @Sendable (String?) -> Void
     let invalidate: @Sendable () -> Void
-    /// Nil: it has none.
+    /// Nil if the kind has no description.
     let description: (@Sendable () -> String)?
 
     init<Item: GRunLoop.Item & CustomStringConvertible>(
@@ -66,7 +66,7 @@ private struct Labelled: Sendable {
 
     // MARK: Setting and getting
 
-    @Test("every kind of item has a label, which can be set, changed and taken away, also once it is invalid")
+    @Test("every kind of item has a label, which can be set, changed and removed, also after invalidation")
     func everyKind() throws {
         try Labelled.withAll { item in
             #expect(item.get() == nil, "\(item.kind)")
@@ -85,7 +85,7 @@ private struct Labelled: Sendable {
         }
     }
 
-    @Test("a description has the label first, on one line, and none of an item that has none")
+    @Test("a description begins with the label, on one line, and shows no label if the item has none")
     func descriptions() throws {
         try Labelled.withAll { item in
             guard let description = item.description else { return }
@@ -103,7 +103,7 @@ private struct Labelled: Sendable {
         }
     }
 
-    @Test("a label of 10 MB is kept whole, and shown cut")
+    @Test("a label of 10 MB is stored whole, and shown truncated")
     func large() {
         let text = String(repeating: "0123456789", count: 1_000_000)
         let timer = GRunLoop.Timer(interval: .zero, repeats: false) { _ in }
@@ -115,24 +115,24 @@ private struct Labelled: Sendable {
         #expect(timer.description.contains("label = \"\(text.prefix(120))\", "))
     }
 
-    @Test("what is shown is one line in quotes, whatever was written")
+    @Test("a label is shown as one line in quotes, whatever it contains")
     func hostile() {
         let shown = quoted(Self.hostile)
         #expect(
             shown
                 == #""</b>\u{1B}[31m&<b>\nGRunLoop-CRITICAL: \"faked\"\r\n\u{2028}\u{202E}\\ \0\u{0085}"#
                 + "\u{1F469}\u{200D}\u{1F680}\"")
-        // What is one character for Swift may have any number of marks.
+        // One Swift character can have any number of combining marks.
         let marks = quoted("a" + String(repeating: "\u{301}", count: 100_000))
         #expect(marks.unicodeScalars.count == 123)
-        // Escaped, it is longer, and still has its end.
+        // Escaping makes the text longer. It is still truncated at its end.
         let zeros = quoted(String(repeating: "\u{1}", count: 121))
         #expect(zeros == "\"" + String(repeating: "\\u{01}", count: 120) + "…\"")
     }
 
     // MARK: Where it is shown
 
-    @Test("a trace, a loop's description and a stall's report have the labels")
+    @Test("traces, descriptions of loops and stall reports show the labels")
     func shown() async throws {
         try await onFreshThread { loop in
             let trace = GRunLoop.Trace()
@@ -185,7 +185,7 @@ private struct Labelled: Sendable {
         }
     }
 
-    @Test("the report of a stall has the label of its item")
+    @Test("a stall report shows the label of its item")
     func stall() async throws {
         try await onFreshThread { loop in
             let told = Shared<[GRunLoop.StallReport]>([])
@@ -202,7 +202,7 @@ private struct Labelled: Sendable {
 
     // MARK: The table
 
-    @Test("an item that has a dead one's address does not have its label")
+    @Test("a new item at the address of a released item does not have its label")
     func addressReuse() {
         var addresses: Set<ObjectIdentifier> = []
         var reused = 0
@@ -212,7 +212,7 @@ private struct Labelled: Sendable {
             if !addresses.insert(ObjectIdentifier(timer)).inserted { reused += 1 }
             if number % 2 == 0 { timer.label = "\(number)" }
         }
-        // Of other kinds, too.
+        // Checks items of other kinds too.
         for _ in 0..<20_000 {
             let observer = GRunLoop.Observer(activities: .all) { _, _ in }
             if observer.label != nil { Issue.record("an observer has the label of another item") }
@@ -220,7 +220,7 @@ private struct Labelled: Sendable {
         #expect(reused > 1000, "no address came again: this has proven nothing")
     }
 
-    @Test("100,000 items with labels that go leave the table small")
+    @Test("releasing 100,000 items with labels keeps the table small")
     func purged() {
         func timer(_ number: Int) -> GRunLoop.Timer {
             let timer = GRunLoop.Timer(interval: .zero, repeats: false) { _ in }
@@ -228,7 +228,7 @@ private struct Labelled: Sendable {
             return timer
         }
         let before = Labels.count
-        // Addresses come again at once unless others are in between: kept for a while.
+        // Keeps items for a while, because the allocator would otherwise reuse the same addresses immediately.
         var kept: [GRunLoop.Timer] = []
         for number in 0..<100_000 {
             kept.append(timer(number))
@@ -236,7 +236,7 @@ private struct Labelled: Sendable {
         }
         #expect(Labels.count < before * 2 + 1000, "\(Labels.count), of \(before) before")
 
-        // All at once: none is dropped while it lives, and all are once others have as many again.
+        // With all items alive, the table keeps every label. It drops them after their items are released.
         kept = (0..<100_000).map(timer)
         #expect(Labels.count >= 100_000)
         #expect(kept.indices.allSatisfy { kept[$0].label == "\($0)" })
@@ -248,10 +248,10 @@ private struct Labelled: Sendable {
         #expect(Labels.count < before * 2 + 1000, "\(Labels.count), of \(before) before")
     }
 
-    @Test("labels that are taken away leave nothing")
+    @Test("removed labels leave no entries in the table")
     func takenAway() {
         let timers = (0..<1000).map { _ in GRunLoop.Timer(interval: .zero, repeats: false) { _ in } }
-        // Another test may set a label between the two counts, but not each time.
+        // Another test may set a label between the two counts, but not every time.
         let differences = (0..<20).lazy.map { _ in
             for timer in timers { timer.label = "there" }
             let there = Labels.count
@@ -261,7 +261,7 @@ private struct Labelled: Sendable {
         #expect(differences.contains(1000))
     }
 
-    @Test("threads set and read labels while items go, and each reads what was given to its item")
+    @Test("threads set and read labels while items are released, and each thread reads its own item's label")
     func threads() {
         let shared = GRunLoop.Timer(interval: .zero, repeats: false) { _ in }
         let wrong = Counter()
@@ -286,11 +286,11 @@ private struct Labelled: Sendable {
         #expect(wrong.value == 0)
     }
 
-    @Test("what an item holds goes without the table's lock, when a purge was the last to hold the item")
+    @Test("a purge that releases an item's last reference does not hold the table's lock")
     func noUserCodeUnderTheLock() {
         let isOver = Flag()
         let gone = Counter()
-        /// Its deinit names another item.
+        /// Makes a timer whose deinit labels another item.
         @Sendable func timer() -> GRunLoop.Timer {
             let witness = Witness {
                 let other = GRunLoop.Timer(interval: .zero, repeats: false) { _ in }
@@ -314,7 +314,7 @@ private struct Labelled: Sendable {
         #expect(gone.value >= 19_700)
     }
 
-    @Test("a channel is called what was set last, on whatever thread, and so is the source by which it is in modes")
+    @Test("a channel has the label that was set last, on any thread, and so has the source that represents it in modes")
     func channelOnThreads() async throws {
         try await onFreshThread { loop in
             for round in 0..<50 {
@@ -333,7 +333,7 @@ private struct Labelled: Sendable {
 
     // MARK: C
 
-    @Test("C gives and gets copies, and text that is no UTF-8 is told of and changes nothing")
+    @Test("the C functions copy labels; text that is not UTF-8 is logged and changes nothing")
     func fromC() {
         let timer = GRunLoop.Timer(interval: .zero, repeats: false) { _ in }
         let pointer = OpaquePointer(Unmanaged.passUnretained(timer).toOpaque())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GLib leaves the check out when what a context polls has changed since it was queried. A source may keep something
-// from prepare to check, as GDK's keeps Wayland's read lock: user code that is called in between deadlocks.
+// GLib skips the check if a context's poll records changed since the query. A source may hold something from prepare to
+// check, as GDK holds Wayland's read lock. User code that is called in between deadlocks.
 
 import CGRunGLib
 import GRunLoop
@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 @Suite(.serialized) struct LeftOutCheckTests {
-    @Test("no user code is called between prepare and check, also where GLib leaves out the check of the last wait")
+    @Test("no user code is called between prepare and check, even where GLib skips the check of the last wait")
     func repeatedBeforeTheItem() async throws {
         try await onFreshThread { loop in
             let context = TestContext()
@@ -32,8 +32,8 @@ import Testing
     }
 }
 
-/// A source of GLib's that is never ready, and a poll function that has the context bail out of the check. One loop's
-/// thread only.
+/// A GLib source that is never ready, and a poll function that makes the context skip the check. Only one loop's thread
+/// uses them.
 private enum Between {
     nonisolated(unsafe) static var isOpen = false
     nonisolated(unsafe) static var changes = 0
@@ -61,7 +61,7 @@ private enum Between {
         return source
     }
 
-    /// As another thread might, while the loop waits.
+    /// Changes the poll records as another thread might, while the loop waits.
     static let changingPoll: GPollFunc = { records, count, timeout in
         let result = g_poll(records, count, timeout)
         withUnsafeMutablePointer(to: &Between.record) {

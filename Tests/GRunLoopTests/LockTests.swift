@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lock itself: nobody is let in beside another, and whoever sleeps for it is woken.
+// The lock itself: one thread holds it at a time, and releasing it wakes a sleeping thread.
 
 import Glibc
 import Synchronization
@@ -11,13 +11,13 @@ import Testing
 @Suite("Locks", .serialized) struct LockTests {
     private final class Guarded: @unchecked Sendable {
         let lock = Lock.take()
-        /// Guarded by it.
+        /// The lock protects the count.
         var count = 0
 
         deinit { Lock.giveBack(lock) }
     }
 
-    @Test("many threads take turns, however long some of them hold it", arguments: [2, 3, 8])
+    @Test("many threads take turns, however long some of them hold the lock", arguments: [2, 3, 8])
     func exclusion(threads: Int) {
         let guarded = Guarded()
         let rounds = 60_000 / threads
@@ -26,10 +26,10 @@ import Testing
                 for round in 0..<rounds {
                     guarded.lock.withLock {
                         guarded.count += 1
-                        // The others give up looking, and sleep.
+                        // The other threads stop spinning, and sleep.
                         if (round + number) % 101 == 0 { usleep(50) }
                     }
-                    // Now they come while it is being given up, now while nobody has it.
+                    // Varies the delay, so that threads find the lock held, being released, or free.
                     if round % 7 == number { for _ in 0..<round % 300 { _ = guarded.lock } }
                 }
             }
@@ -38,7 +38,7 @@ import Testing
         #expect(guarded.lock.withLock { guarded.count } == threads * rounds)
     }
 
-    @Test("whoever sleeps for it is woken, each time, in any number", arguments: [1, 2, 5])
+    @Test("every thread that sleeps for the lock is woken, each time, in any number", arguments: [1, 2, 5])
     func nobodyIsForgotten(sleepers: Int) {
         let guarded = Guarded()
         let rounds = 400
@@ -55,7 +55,7 @@ import Testing
         for round in 0..<rounds {
             guarded.lock.withLock {
                 for _ in 0..<sleepers { go.signal() }
-                // Longer than anybody looks; in some rounds they are just about to sleep.
+                // Holds the lock longer than a thread spins. In some rounds the threads are just about to sleep.
                 usleep(UInt32(round % 60))
             }
             for _ in 0..<sleepers { done.wait() }
@@ -64,10 +64,9 @@ import Testing
         #expect(guarded.count == sleepers * rounds)
     }
 
-    /// As long as stores wait for memory, a processor looks further ahead than it has stored: what the sleeper's
-    /// barrier is for.
+    /// While stores wait for memory, a processor may execute later loads first. The sleeper's barrier prevents that.
     @Test(
-        "whoever is just about to sleep for it when it is given up does not sleep on",
+        "a thread that is about to sleep for the lock while it is released does not sleep on",
         .enabled(if: sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1))
     func givenUpJustNow() {
         let guarded = Guarded()
@@ -94,7 +93,7 @@ import Testing
             guarded.lock.withLock {
                 wanted.store(round, ordering: .releasing)
                 let number = random.next()
-                // Somewhere in here the other one has looked often enough.
+                // Somewhere in this range the other thread stops spinning.
                 for _ in 0..<(number >> 40) % 400 { _ = had.load(ordering: .relaxed) }
                 for line in 0..<8 as Range<UInt64> { memory[Int((number >> (8 + 5 * line)) & 0x3FFF) * 1024] = 1 }
             }
@@ -107,14 +106,14 @@ import Testing
     }
 
     @Test(
-        "whoever sleeps for it is woken also where a sandbox forbids membarrier from now on",
+        "a thread that sleeps for the lock is woken even if a sandbox forbids membarrier from now on",
         .enabled(if: sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1), arguments: ["EPERM", "ENOSYS"])
     func sandboxedLater(error: String) {
         let child = runChild(error, of: "grun-lock-check")
         #expect(child.status == 0, "\(child.output) \(child.errors)")
     }
 
-    @Test("whoever wants one in a forked child that another thread had at the fork ends the child, with a message")
+    @Test("in a forked child, acquiring a lock that another thread had at the fork ends the child, with a message")
     func forkedMeanwhile() {
         let child = runChild("fork", of: "grun-lock-check")
         #expect(child.status == 0, "\(child.output) \(child.errors)")

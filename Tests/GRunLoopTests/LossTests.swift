@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody closes the loop's own descriptors, as closefrom(3) does.
+// Other code closes the loop's own descriptors, as closefrom(3) does.
 
 import TestSupport
 import Testing
 
-@Suite("Descriptors that somebody else has closed") struct LossTests {
+@Suite("Descriptors of the loop that other code has closed") struct LossTests {
     @Test(
-        "where we drive, the process ends and says why, once",
+        "where the loop drives itself, the process ends and logs the reason, once",
         arguments: [
             (
                 "closed-in-a-callout",
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(
-        "under a host the hub goes silent, says so once, and leaves alone what has the numbers now",
+        "under a host the hub goes silent, logs that once, and does not touch the new files at its numbers",
         arguments: ["closed-under-a-host", "closed-timer-under-a-host", "closed-idle-timer-under-a-host"])
     func underAHost(scenario: String) async throws {
         let child = runChild(scenario)

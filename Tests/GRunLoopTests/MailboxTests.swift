@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place in which what a loop tells waits for the task that awaits it.
+// A mailbox holds the latest news of a loop until the awaiting task takes it.
 
 import TestSupport
 import Testing
@@ -9,7 +9,7 @@ import Testing
 @Suite struct MailboxTests {
     private func makeTimer() -> GRunLoop.Timer { GRunLoop.Timer(interval: .seconds(3600), repeats: false) { _ in } }
 
-    @Test("what comes before the last element was taken is merged with it; after the end nothing comes")
+    @Test("an element is merged with the last element that was not taken; after the end no element arrives")
     func merged() async throws {
         try await withWorker { loop in
             let mailbox = Mailbox<Int>(of: loop) { $0 * 10 + $1 }
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test("one that was closed before it is opened is kept by nobody, and its item is invalid")
+    @Test("nothing keeps a mailbox that was closed before it is opened, and its item is invalid")
     func closedBefore() async throws {
         try await withWorker { loop in
             let seen = Weak<Mailbox<Int>>()
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test("one that is closed is kept by nobody, and its item is invalid")
+    @Test("nothing keeps a closed mailbox, and its item is invalid")
     func letGo() async throws {
         try await withWorker { loop in
             let seen = Weak<Mailbox<Int>>()
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test("what a loop did meanwhile is one element: every activity of it")
+    @Test("all activities that a loop had meanwhile become one element")
     func activitiesOfARun() async throws {
         let iterator = Shared<GRunLoop.Activities.Iterator?>(nil)
         let mayEnd = Flag()

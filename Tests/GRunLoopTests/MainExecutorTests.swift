@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GRunLoopMainExecutor: nested runs serve the main actor.
+// With GRunLoopMainExecutor, nested runs serve the main actor.
 
 import TestSupport
 import Testing

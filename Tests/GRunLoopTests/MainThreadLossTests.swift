@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who keeps the main thread and who loses it: each in a process of its own.
+// Code that keeps the main thread and code that loses it. Each test runs in its own process.
 
 import CGRun
 import Glibc
@@ -16,7 +16,7 @@ import Testing
         #expect(child.errors == "")
     }
 
-    @Test("a loop of GLib's may drive instead; when it ends, the main run loop does")
+    @Test("a GLib loop may drive instead; when it ends, the main run loop drives")
     func drivenByGLib() {
         let child = runChild("driven-by-glib", of: "grun-async-main-child")
         #expect(child.output == ["under GLib: true, main thread: true", "afterwards: false, main thread: true"])
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(
-        "a hook that another library has set meanwhile is called as well, and the thread is driven whatever it calls",
+        "a hook that another library has set meanwhile is called too, and the thread is driven whatever the hook does",
         arguments: ["beside-another-hook", "beside-a-hook-that-calls-nothing"])
     func besideAnotherHook(_ scenario: String) {
         let child = runChild(scenario, of: "grun-async-main-child")
@@ -32,7 +32,7 @@ import Testing
         #expect(child.status == 0)
     }
 
-    @Test("a host that runs before main suspends is a host as in any program")
+    @Test("a host that runs before main suspends works as in any program")
     func hostBefore() {
         let child = runChild("host-before", of: "grun-async-main-child")
         #expect(child.output == ["task under the host, main thread: true", "after the host, main thread: true"])
@@ -51,7 +51,7 @@ import Testing
         #expect(child.status == 0)
     }
 
-    @Test("after the first suspension it is too late, and says so")
+    @Test("after the first suspension driveAsyncMain fails, and logs the reason")
     func tooLate() {
         let child = runChild("too-late", of: "grun-async-main-child")
         #expect(child.output == ["main thread: false"])
@@ -61,7 +61,7 @@ import Testing
         #expect(child.status == 0)
     }
 
-    @Test("before it, the last call counts; when the thread is driven, a call says so")
+    @Test("before the suspension the last call of driveAsyncMain counts; if the thread is driven, a call logs that")
     func twice() {
         let child = runChild("twice", of: "grun-async-main-child")
         #expect(child.output == ["after a sleep, main thread: true"])
@@ -70,7 +70,7 @@ import Testing
 }
 
 @Suite("The main dispatch queue's private words") struct MainQueueWordsTests {
-    @Test("they are known by two words behind them, and by no other words")
+    @Test("the private words are recognized by the two words behind them, and by no other words")
     func words() {
         let label = strdup("a label")
         defer { free(label) }
@@ -82,15 +82,15 @@ import Testing
             }
         }
         #expect(areKnown(1, label) && !areKnown(2, label) && !areKnown(1, nil))
-        // Those of this libdispatch.
+        // The words of the installed libdispatch.
         #expect(cgrun_main_queue_owner_at_load() == UInt32(getpid()))
     }
 }
 
-/// The fourth way, libdispatch first loaded on another thread, needs a program that is not linked with it:
-/// scripts/hosted has one.
+/// The fourth way needs a program that is not linked with libdispatch, and first loads it on another thread.
+/// scripts/hosted has such a program.
 @Suite("The main thread: ways to lose its queue") struct MainQueueLossTests {
-    @Test("an async main before us")
+    @Test("an async main that starts before the loop")
     func asyncMain() {
         let child = runChild("not-kept", of: "grun-async-main-child")
         #expect(child.output == ["main thread: false"])
@@ -110,7 +110,7 @@ import Testing
         #expect(child.status == 0)
     }
 
-    @Test("the main thread's end: end handlers may iterate the home context and run the loop, without the queue")
+    @Test("at the main thread's end, end handlers may iterate the home context and run the loop, without the queue")
     func endOfTheThread() {
         let child = runChild("main-thread-ends-under-a-host")
         #expect(child.output == ["timer", "finished", "handler has returned", "exit"], "\(child.errors)")
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(
-        "the loop run inside a main-queue block: said once, and only when another block waits on it",
+        "running the loop inside a main-queue block: logged once, and only when another block waits on it",
         arguments: ["run", "sleep", "host"])
     func insideBlock(driver: String) {
         let child = runChild("\(driver)-inside-main-queue-block")

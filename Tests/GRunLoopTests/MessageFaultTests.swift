@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classes of system call errors: the code and the document agree.
+// The classes of system call errors: the code and the document must agree.
 
 import Glibc
 import Testing
@@ -8,8 +8,8 @@ import Testing
 @testable import GRunLoopMessagePorts
 
 @Suite("Message ports: the table of errors") struct MessageFaultTests {
-    /// The rows of docs/internals/message-errors.md with a group: its errors by name, nil for all others, and their
-    /// class.
+    /// The rows of docs/internals/message-errors.md that have a group: the errors by name (nil for all others) and
+    /// their class.
     private func rows() throws -> [(group: String, errors: [Int32]?, kind: String)] {
         let path =
             #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
@@ -39,7 +39,7 @@ import Testing
         return Dictionary(uniqueKeysWithValues: known)
     }()
 
-    @Test("the table of errors in the documents is that of the code, for each call and each error")
+    @Test("the table of errors in the documents matches the code, for each call and each error")
     func table() throws {
         let rows = try rows()
         #expect(Set(rows.map(\.group)) == Set(MessageCall.allCases.map(\.rawValue)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ports beyond Core Foundation's: replies that come later, tasks, descriptors, large data, actors.
+// Features of message ports that Core Foundation does not have: late replies, tasks, descriptors, large data, actors.
 
 import Glibc
 import TestSupport
@@ -43,7 +43,7 @@ private struct Pair {
             id, data, sendTimeout: limit, receiveTimeout: limit, on: replying.loop)
     }
 
-    /// Where the replies come in.
+    /// The loop on which replies arrive.
     let replying = LoopThread.running()
 }
 
@@ -57,7 +57,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
 @Suite("Message ports: replies, tasks, descriptors") struct MessagePortLifeTests {
     // MARK: Replies
 
-    @Test("a reply may come later, from any thread, and once")
+    @Test("a reply may be sent later, from any thread, and once")
     func later() async throws {
         let kept = Shared<Port.Reply?>(nil)
         let pair = try Pair { message in kept.value = message.reply }
@@ -70,16 +70,16 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         pair.finish()
     }
 
-    @Test("who lets go of a request without a reply tells the one who asked, at once")
+    @Test("releasing a request without a reply immediately notifies the client")
     func unanswered() async throws {
         let pair = try Pair { _ in }
-        // Not a timeout.
+        // The error is not a timeout.
         let error = await failure { () async throws(Failure) in _ = try await pair.request() }
         #expect(error == .unanswered && error?.code == -6)
         pair.finish()
     }
 
-    @Test("a reply for one who has gone is false each time, and nothing is said of an earlier one")
+    @Test("a reply to a client that has gone returns false each time, and nothing is logged about an earlier one")
     func gone() async throws {
         let kept = Shared<Port.Reply?>(nil)
         let pair = try Pair { message in kept.value = message.reply }
@@ -92,7 +92,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         pair.finish()
     }
 
-    @Test("a request whose mode cannot be watched is not sent, and the next one is")
+    @Test("a request whose mode cannot be watched is not sent, and the next request is")
     func unwatchedMode() async throws {
         let received = Shared<[Data]>([])
         let pair = try Pair { message in
@@ -103,7 +103,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
             let (remote, mode) = (pair.remote, GRunLoop.Mode("org.example.unwatched"))
             let reader = try #require(remote.reader(on: loop))
             let unsent = try remote.prepare(.request, 1, [1], []) {}
-            // Instead of the socket, what no epoll takes.
+            // Replaces the socket by a file that epoll does not support.
             let number = try #require(remote.socket?.descriptor)
             let (socket, null) = (dup(number), open("/dev/null", O_RDONLY | O_CLOEXEC))
             dup2(null, number)
@@ -114,14 +114,14 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
             let limit = Duration.seconds(30)
             let reply = try remote.request(1, [2], sendTimeout: limit, receiveTimeout: limit, replyMode: mode)
             #expect(Array(reply.data) == [2])
-            // Nothing of either stays in the mode.
+            // Neither request leaves anything in the mode.
             #expect(loop.run(mode: mode, for: .zero) == .finished)
         }
         #expect(received.value.map { Array($0) } == [[2]])
         pair.finish()
     }
 
-    @Test("a message without a limit is sent where there is room, though another still waits for it to be noticed")
+    @Test("a message without a limit is sent if there is room, even if an earlier sender has not noticed the room yet")
     func roomBehindAnother() async throws {
         try await onFreshThread { loop in
             let ids = Shared<[Int32]>([])
@@ -129,7 +129,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
             let remote = try Remote.lookUp(port.name ?? "")
             var count: Int32 = 0
             while (try? remote.send(count)) != nil { count += 1 }
-            // Nobody runs a loop for it.
+            // No thread runs a loop for this message.
             let waiting = try remote.prepare(.oneWay, count, [], []) {}
             try remote.start(waiting)
             try loop.add(port, forMode: .default)
@@ -141,7 +141,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         }
     }
 
-    @Test("in virtual time a request without limits waits for another thread's reply, and with limits they are over")
+    @Test("in virtual time a request without limits waits for another thread's reply; with limits, it times out")
     func virtualTime() async throws {
         let pair = try Pair { message in
             usleep(20_000)
@@ -164,7 +164,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         pair.finish()
     }
 
-    @Test("a port that is invalidated in its own handler has sent its reply")
+    @Test("a port that its own handler invalidates has sent its reply")
     func invalidatedInHandler() async throws {
         let box = Shared<Port?>(nil)
         let pair = try Pair { message in
@@ -178,7 +178,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         pair.finish()
     }
 
-    @Test("a request in its own handler is handled by the nested run")
+    @Test("a request that a handler sends to its own port is handled by the nested run")
     func inItsOwnHandler() async throws {
         let remote = Shared<Remote?>(nil)
         let pair = try Pair { message in
@@ -196,14 +196,14 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         remote.value = nil
     }
 
-    @Test("one who does not take its replies is let go of, and nobody else")
+    @Test("a client that does not read its replies is disconnected, and no other client is")
     func doesNotTake() async throws {
         let replies = Shared<[Bool]>([])
         let pair = try Pair { message in
             let sent = try? message.reply?.send(Data([UInt8](repeating: 1, count: 60_000)))
             replies.update { $0.append(sent ?? false) }
         }
-        // Bare: it asks and never reads.
+        // A bare peer, which sends requests and never reads.
         let name = try PortName(pair.port.name ?? "")
         let socket = try #require(MessageSocket())
         #expect(try name.connect(socket))
@@ -221,7 +221,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         pair.finish()
     }
 
-    @Test("what was sent is handled, also if who sent it goes with a reply that it did not read")
+    @Test("sent messages are handled even if the sender ends with an unread reply")
     func leavesUnread() async throws {
         let (ids, isReplied, hasLeft) = (Shared<[Int32]>([]), Flag(), Flag())
         let pair = try Pair { message in
@@ -246,7 +246,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
 
     // MARK: Tasks
 
-    @Test("a task that is cancelled goes on at once; the reply is dropped, and the next one is right")
+    @Test("a cancelled task resumes immediately; the reply is dropped, and the next reply is right")
     func cancelled() async throws {
         let kept = Shared<[Port.Message]>([])
         let pair = try Pair { message in kept.update { $0.append(message) } }
@@ -265,7 +265,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         pair.finish()
     }
 
-    @Test("what was given up before it could be sent is not sent")
+    @Test("a message that was cancelled before it could be sent is not sent")
     func cancelledBefore() async throws {
         let ids = Shared<[Int32]>([])
         let pair = try Pair { message in ids.update { $0.append(message.id) } }
@@ -278,7 +278,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         pair.finish()
     }
 
-    @Test("the end of the loop's thread ends the wait of a task, and leaves nothing")
+    @Test("the end of the loop's thread ends the wait of a task, and leaves nothing behind")
     func loopEnds() async throws {
         let kept = Shared<Port.Message?>(nil)
         let pair = try Pair { message in kept.value = message }
@@ -297,7 +297,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         pair.finish()
     }
 
-    @Test("a task that sends waits for room, and its messages come in their order")
+    @Test("a sending task waits for room, and its messages arrive in order")
     func asyncSends() async throws {
         let ids = Shared<[Int32]>([])
         let pair = try Pair { message in
@@ -313,7 +313,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         pair.finish()
     }
 
-    @Test("the receiver dies while 50 tasks wait for room and for replies: each is told")
+    @Test("if the receiver dies while 50 tasks wait for room and for replies, each task gets an error")
     func diesWhileTheyWait() async throws {
         let isBusy = Flag()
         let pair = try Pair { _ in
@@ -341,9 +341,9 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         pair.finish()
     }
 
-    // MARK: What goes along
+    // MARK: Attachments
 
-    @Test("descriptors go along in both directions; those that nobody takes are closed")
+    @Test("messages carry descriptors in both directions; descriptors that nobody takes are closed")
     func descriptors() async throws {
         do {
             let pair = try Pair.echo()
@@ -362,7 +362,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         }
     }
 
-    @Test("descriptors that nobody takes are closed with the message")
+    @Test("descriptors that nobody takes are closed together with the message")
     func untaken() async throws {
         let pair = try Pair { message in _ = try? message.reply?.send(descriptors: []) }
         var ends: [Int32] = [-1, -1]
@@ -371,14 +371,14 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         _ = try await pair.remote.request(
             1, descriptors: [ends[1]], sendTimeout: .zero, receiveTimeout: .seconds(30), on: pair.replying.loop)
         close(ends[1])
-        // The end of the pipe is told when the last copy is closed.
+        // The pipe reports its end when the last copy is closed.
         var record = pollfd(fd: ends[0], events: 0, revents: 0)
         #expect(await eventually { poll(&record, 1, 0) == 1 && record.revents & Int16(POLLHUP) != 0 })
         close(ends[0])
         pair.finish()
     }
 
-    @Test("more than 64 KiB come as memory that cannot change, and are the same bytes")
+    @Test("data of more than 64 KiB arrives as memory that cannot change, with the same bytes")
     func large() async throws {
         let pair = try Pair.echo()
         for size in [0, 1, 65_535, 65_536, 65_537, 1 << 20, 50_000_001] {
@@ -393,7 +393,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         pair.finish()
     }
 
-    /// Quickly, also in debug: 50 MB of it, made byte by byte, take all tests' threads for 15 s.
+    /// Makes the bytes in pieces. Byte by byte, 50 MB of them would block all tests' threads for 15 s in a debug build.
     private func pattern(_ size: Int) -> [UInt8] {
         let piece = (0..<4099).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         var bytes = [UInt8](repeating: 0, count: size)
@@ -405,7 +405,7 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         return bytes
     }
 
-    @Test("what waits to be sent has descriptors of its own: the caller may close its copies")
+    @Test("a message that waits to be sent has its own copies of its descriptors: the sender may close its copies")
     func keepsDescriptors() async throws {
         let counts = Shared<[Int]>([])
         let pair = try Pair { message in
@@ -430,9 +430,9 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         pair.finish()
     }
 
-    // MARK: Many, and nothing left
+    // MARK: Many ports, no leaks
 
-    @Test("400 that say nothing are let in beside one that sends, and all are let go of")
+    @Test("400 silent clients are accepted beside one that sends, and all are disconnected")
     func manyConnections() async throws {
         try await onFreshThread { loop in
             let count = Counter()
@@ -455,15 +455,15 @@ private func failure(of body: () async throws(Failure) -> Void) async -> Failure
         }
     }
 
-    @Test("a thousand ports come, are asked and go: no descriptor is left")
+    @Test("a thousand ports are created, receive requests and are released: no descriptor remains")
     func thousand() { #expect(runChild("ports-thousand").output == ["none is left"]) }
 
-    @Test("30,000 requests take no memory that stays", .enabled(if: sanitizer == nil))
+    @Test("30,000 requests do not increase memory use", .enabled(if: sanitizer == nil))
     func memory() { #expect(runChild("ports-memory").output == ["no more than before"]) }
 
     // MARK: Actors
 
-    @Test("a handler of the main actor's and of an actor's are called there")
+    @Test("the handlers of the main actor and of another actor are called on their actors")
     func isolated() async throws {
         let thread = try GRunLoop.Thread(name: "port")
         let name = RuntimeDirectory.newName()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ports: how much a peer can have a port hold, and what is done where something is short.
+// Message ports: how much a peer can make a port hold, and what happens at shortages.
 
 import CGRun
 import Glibc
@@ -14,11 +14,11 @@ private typealias Data = GRunLoop.MessageData
 
 private let mebibyte = 1 << 20
 
-/// A port that replies to each message with as many bytes as its id says. Bare peers ask it.
+/// A port that replies to bare peers. The id of each message is the number of bytes of its reply.
 private final class Replier: Sendable {
     let port: Port
     let thread = LoopThread.running()
-    /// Whether each reply was on its way.
+    /// Whether each reply was accepted for sending.
     let results = Shared<[Bool]>([])
 
     init() throws {
@@ -44,7 +44,7 @@ private final class Replier: Sendable {
 }
 
 extension MessageSocket {
-    /// Asks for a reply of so many bytes.
+    /// Sends requests for replies of `size` bytes.
     fileprivate func ask(_ size: Int, _ count: Int = 1) throws {
         for number in 0..<count {
             let packet = try OutgoingPacket(.request, id: Int32(size), conversation: UInt32(number), [], [])
@@ -55,7 +55,7 @@ extension MessageSocket {
         }
     }
 
-    /// The sizes of the replies that are there.
+    /// Takes the replies that have arrived, and returns their sizes.
     fileprivate func take() -> [Int] {
         var sizes: [Int] = []
         while case .packet(let packet) = receive(), case .data(let data) = packet.open() { sizes.append(data.count) }
@@ -64,9 +64,9 @@ extension MessageSocket {
 }
 
 @Suite("Message ports: limits and shortages") struct MessagePortLimitTests {
-    // MARK: Replies that nobody takes
+    // MARK: Unread replies
 
-    @Test("a process that takes no reply gets 16 MiB of memory, however many connections it has; the others wait")
+    @Test("a process that reads no reply gets 16 MiB of memory, however many connections it has; other replies wait")
     func untaken() async throws {
         let replier = try Replier()
         let sockets = try (0..<3).map { _ in try replier.connect() }
@@ -74,14 +74,14 @@ extension MessageSocket {
         #expect(await eventually { replier.results.value.count == 24 })
         #expect(replier.results.value.allSatisfy { $0 })
         #expect(replier.port.untakenBytes == 24 * mebibyte)
-        // Nobody sends any more.
+        // No thread sends any more.
         replier.thread.finish()
         #expect(sockets.flatMap { $0.take() }.count == 16)
         replier.port.invalidate()
         #expect(replier.port.untakenBytes == 0)
     }
 
-    @Test("replies that wait for memory to be taken come as it is taken, on each connection in their order")
+    @Test("replies that wait until memory is taken arrive as it is taken, in order on each connection")
     func takenLate() async throws {
         let replier = try Replier()
         let sockets = try (0..<3).map { _ in try replier.connect() }
@@ -94,12 +94,12 @@ extension MessageSocket {
                 return sizes.joined().count == 30
             })
         for sizes in sizes { #expect(sizes == (0..<10).map { mebibyte + $0 }) }
-        // The port notices here, at its end, that the memory was taken.
+        // The port ends here, and notices that the memory was taken.
         replier.finish()
         #expect(replier.port.untakenBytes == 0)
     }
 
-    @Test("memory that was taken on one connection counts no more on another one, with and without replies that wait")
+    @Test("memory that was taken on one connection no longer counts on another one, with and without waiting replies")
     func takenElsewhere() async throws {
         let replier = try Replier()
         let (first, second) = (try replier.connect(), try replier.connect())
@@ -128,7 +128,7 @@ extension MessageSocket {
         replier.finish()
     }
 
-    @Test("one reply of more than 16 MiB is sent where nothing else is under way, and the next one after it")
+    @Test("a reply of more than 16 MiB is sent if no other reply is on its way, and the next reply after it")
     func larger() async throws {
         let replier = try Replier()
         let socket = try replier.connect()
@@ -145,12 +145,12 @@ extension MessageSocket {
         replier.finish()
     }
 
-    @Test("a peer that takes no replies is ended when 64 MiB wait for its process, and what it asked is not handled")
+    @Test("a peer that reads no replies is disconnected when 64 MiB wait for its process; its requests are dropped")
     func waiting() async throws {
         let replier = try Replier()
         let (deaf, quiet) = (try replier.connect(), try replier.connect())
         try deaf.ask(4 * mebibyte, 30)
-        // 4 were sent, and 16 wait.
+        // 4 replies were sent, and 16 wait.
         #expect(await eventually { replier.results.value.count == 21 })
         try quiet.ask(1000)
         var sizes: [Int] = []
@@ -163,17 +163,17 @@ extension MessageSocket {
         replier.finish()
     }
 
-    @Test("memory counts until it is taken, though its connection has ended: so does the connection's descriptor")
+    @Test("memory counts until it is taken, even after its connection has ended; so does the connection's descriptor")
     func lingers() async throws {
         let replier = try Replier()
         do {
             let (socket, next) = (try replier.connect(), try replier.connect())
             try socket.ask(mebibyte)
             #expect(await eventually { replier.results.value == [true] })
-            // No port takes this.
+            // No port accepts this packet.
             _ = socket.send(try OutgoingPacket(.reply, id: 1, conversation: 1, [], []))
             #expect(await eventually { !socket.isConnected })
-            // The port has done what belongs to that end.
+            // The port has handled that disconnection.
             try next.ask(10)
             #expect(await eventually { next.take() == [10] })
             #expect(replier.port.connectionCount == 2 && replier.port.untakenBytes == mebibyte)
@@ -183,7 +183,7 @@ extension MessageSocket {
         replier.finish()
     }
 
-    @Test("what processes may leave: 16 MiB each, 256 MiB in all, and beyond that one reply each")
+    @Test("unread replies are limited to 16 MiB for each process and 256 MiB in all, and then to one reply for each")
     func processes() {
         let untaken = UntakenReplies()
         for process in 1...17 as ClosedRange<pid_t> { untaken.count(1, of: process) }
@@ -204,7 +204,7 @@ extension MessageSocket {
         #expect(untaken.admit(reply, for: 18) && untaken.admit(1, to: 17) == .admitted)
     }
 
-    @Test("for a process 1,024 replies, 64 MiB or 64 descriptors wait, over all its connections")
+    @Test("for each process 1,024 replies, 64 MiB or 64 descriptors can wait, over all its connections")
     func waitingOfAProcess() {
         let untaken = UntakenReplies()
         func count(_ reply: UntakenReplies.Waiting) -> Int {
@@ -223,14 +223,14 @@ extension MessageSocket {
 
     // MARK: Descriptors
 
-    @Test("300 visits whose replies are kept are served with 100 descriptors, and no descriptor is left")
+    @Test("300 clients whose replies are kept are served with 100 descriptors, and no descriptor remains")
     func visits() async {
         #expect(await outcome(ofChild: "ports-visits").output == ["300 visits", "none is left"])
     }
 
     // MARK: Shortages
 
-    @Test("a message whose descriptors are too many on their way waits, without spinning, until others are taken")
+    @Test("a message with too many descriptors in flight waits, without spinning, until other descriptors are taken")
     func inFlight() async {
         #expect(
             await outcome(ofChild: "ports-in-flight").output == [
@@ -239,7 +239,7 @@ extension MessageSocket {
             ])
     }
 
-    @Test("a large message for whose memory there is no descriptor waits for one")
+    @Test("a large message waits if there is no descriptor for its memory")
     func memoryLater() async {
         #expect(
             await outcome(ofChild: "ports-memory-later").output == [
@@ -247,7 +247,7 @@ extension MessageSocket {
             ])
     }
 
-    @Test("replies without a descriptor for their memory wait, hold none, and come; one that cannot is told of")
+    @Test("replies without a descriptor for memory wait, hold none, and arrive; an impossible reply is reported")
     func repliesLater() async {
         #expect(
             await outcome(ofChild: "ports-replies-later").output == [

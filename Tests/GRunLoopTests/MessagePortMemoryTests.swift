@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ports: the memory of messages, and how much of a process a sender's messages may hold.
+// Message ports: the memory of messages, and how much of a process a sender's messages may occupy.
 
 import CGRun
 import CGRunMessagePorts
@@ -13,10 +13,10 @@ import Testing
 private typealias Port = GRunLoop.MessagePort
 private typealias Remote = GRunLoop.RemoteMessagePort
 
-/// The page faults of this thread.
+/// The number of page faults of this thread.
 private func faultCount() -> Int {
     var usage = rusage()
-    // RUSAGE_THREAD
+    // 1 is RUSAGE_THREAD.
     getrusage(.init(1), &usage)
     return usage.ru_minflt
 }
@@ -38,7 +38,7 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
 }
 
 @Suite("Message ports: memory") struct MessagePortMemoryTests {
-    @Test("memory is mapped only if nobody can shrink it, make it longer or write to it")
+    @Test("memory is mapped only if no process can shrink it, make it longer or write to it")
     func seals() {
         for seals: Int32 in 0..<16 {
             let memory = SealableMemory.make([1, 2, 3], size: 3, seals: seals)
@@ -49,7 +49,7 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
         }
     }
 
-    @Test("memory with a hole reads as zeros, and no page is made for its reader")
+    @Test("memory with a hole reads as zeros, and its reader allocates no page")
     func holes() throws {
         for size in [1 << 18, 4 << 20] {
             for isWhole in [true, false] {
@@ -57,7 +57,7 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
                 defer { close(memory) }
                 let ones = [UInt8](repeating: 1, count: isWhole ? size : 4096)
                 #expect(ftruncate(memory, size) == 0 && write(memory, ones, ones.count) == ones.count)
-                // The file has as many blocks as it is long, or more.
+                // The file has at least as many blocks as its length needs.
                 #expect(SealableMemory.allocateBehind(memory, size))
                 #expect(SealableMemory.seal(memory, SealableMemory.needed))
                 let blocks = blockCount(memory)
@@ -70,7 +70,7 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
         }
     }
 
-    @Test("to receive 64 MiB and to release them maps no page; the descriptor is closed by the first read")
+    @Test("receiving and releasing 64 MiB maps no page; the first read closes the descriptor")
     func mapsWhatIsRead() throws {
         let size = 64 << 20
         let memory = SealableMemory.make()
@@ -80,19 +80,19 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
         #expect(SealableMemory.seal(memory, SealableMemory.needed))
         let before = faultCount()
         for _ in 0..<100 { #expect(map(memory, size)?.count == size) }
-        // As many as there are for the objects: a page in 64 KiB would be 100,000.
+        // The objects alone cause these faults. A page for each 64 KiB would be 100,000 faults.
         #expect(faultCount() - before < 1000)
         var descriptor: ReceivedDescriptors? = ReceivedDescriptors([dup(memory)], countedBy: nil)
         weak let held = descriptor
         let data = try GRunLoop.MessageData(#require(descriptor.flatMap { MappedMemory($0, size) }))
         descriptor = nil
         #expect(data.count == size && held != nil)
-        // By this, C has the same memory and no copy.
+        // C gets the same memory through the keeper, without a copy.
         #expect(data.keeper is MappedMemory)
         #expect(data[size - 1] == 7 && held == nil)
     }
 
-    @Test("large memory that comes again and again is looked up once, also beside memory with holes")
+    @Test("large memory that arrives repeatedly is examined once, also beside memory with holes")
     func looksUpOnce() throws {
         let size = 64 << 20
         func make(isWhole: Bool) -> Int32 {
@@ -102,7 +102,7 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
             #expect(ftruncate(memory, size) == 0 && SealableMemory.seal(memory, SealableMemory.needed))
             return memory
         }
-        /// The time of the processor that so many first reads take.
+        /// The processor time of `times` first reads.
         func read(_ memory: Int32, _ expected: UInt8, times: Int) throws -> Nanoseconds {
             let start = threadTime()
             for _ in 0..<times {
@@ -117,11 +117,11 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
             let first = try read(memory, expected, times: 1)
             #expect(try read(memory, expected, times: 40) < 24 * first)
         }
-        // One answer is not taken for the other's.
+        // The result for one memory is not used for the other.
         #expect(try read(whole, 7, times: 1) > 0)
     }
 
-    @Test("the memory of a reply that nobody waits for is not looked at, and the connection goes on")
+    @Test("the memory of a reply that nobody waits for is not examined, and the connection continues")
     func lateMemory() async throws {
         let name = RuntimeDirectory.newName("late")
         let (claim, isOver) = (try PortClaim(PortName(name)), Flag())
@@ -131,7 +131,7 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
                 Issue.record("no request came")
                 return
             }
-            // A look at this memory would end the connection, because the memory is not sealed.
+            // Examining this memory would end the connection, because the memory is not sealed.
             let memory = SealableMemory.make([1], size: 1 << 20, seals: 0)
             defer { close(memory) }
             peer.send(.reply, conversation: first.conversation, memory: memory, size: 1 << 20)
@@ -166,7 +166,7 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
         }
     }
 
-    @Test("a sender whose messages hold 1,024 pieces of memory waits until they are released, and others do not")
+    @Test("a sender whose messages hold 1,024 pieces of memory waits until they are released, and other senders do not")
     func memories() async throws {
         let data = GRunLoop.MessageData([UInt8](repeating: 1, count: 70_000))
         try await withHog(OutgoingPacket(.oneWay, id: 1, conversation: 1, data, [])) { hog in
@@ -178,7 +178,7 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
         }
     }
 
-    @Test("a sender whose messages hold 64 descriptors waits until some are taken")
+    @Test("a sender whose messages hold 64 descriptors waits until some descriptors are taken")
     func descriptors() async throws {
         let pipe = Pipe()
         let packet = try OutgoingPacket(
@@ -195,7 +195,7 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
         }
     }
 
-    @Test("a connection is closed after the descriptors that nobody received, for whose close fork() does not wait")
+    @Test("a connection is closed after its unread descriptors, and fork() does not wait for their close")
     func drained() throws {
         let name = RuntimeDirectory.newName("drained")
         let claim = try PortClaim(PortName(name))
@@ -203,7 +203,7 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
         let accepted = try BarePeer(of: claim)
         let (file, other) = (SealableMemory.make(), SealableMemory.make())
         defer { close(file) }
-        // An empty packet, one with a descriptor, and more than one packet behind it.
+        // Sends an empty packet, one with a descriptor, and several packets behind it.
         #expect(send(peer.socket.descriptor, "", 0, 0) == 0)
         for memory in [file, other] { #expect(peer.send(.oneWay, conversation: 1, memory: memory, size: 1) == 0) }
         #expect(send(peer.socket.descriptor, "", 0, 0) == 0)
@@ -215,7 +215,7 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
         claim.release()
     }
 
-    @Test("a sender that goes while it waits does not keep the loop awake, and what it has sent is handled")
+    @Test("a sender that disconnects while it waits does not keep the loop awake, and its messages are handled")
     func leavesWhilePaused() async throws {
         let data = GRunLoop.MessageData([UInt8](repeating: 1, count: 70_000))
         try await withHog(OutgoingPacket(.oneWay, id: 1, conversation: 1, data, [])) { hog in
@@ -230,13 +230,13 @@ private func map(_ memory: Int32, _ size: Int) -> MappedMemory? {
     }
 }
 
-/// Sends what a port keeps.
+/// Sends messages that a port keeps.
 private final class Hog {
     let loop: GRunLoop
     let port: Port
     let kept = Shared<[Port.Message]>([])
     var peer: BarePeer?
-    /// How many were sent, and how many of them were handled and released.
+    /// The numbers of messages that were sent, and that were handled and released.
     private(set) var sent = 0
     private let handled = Counter()
     private let others = Counter()
@@ -260,7 +260,7 @@ private final class Hog {
         peer = try BarePeer(to: name)
     }
 
-    /// The port keeps that many, and others wait to be received.
+    /// Sends until the port keeps `count` messages, and other messages wait to be received.
     func fill(_ count: Int) throws {
         while handled.value < count {
             sent += peer?.fill(with: packet) ?? 0

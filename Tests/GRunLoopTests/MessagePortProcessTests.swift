@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ports and their processes: each fact has one of its own, of grun-test-child.
+// Message ports and their processes. Each test runs in its own process, grun-test-child.
 
 import Glibc
 import TestSupport
@@ -15,7 +15,7 @@ import Testing
         return child.output
     }
 
-    @Test("a directory that is missing, open to others, a link or a file is refused, with what to do")
+    @Test("a directory that is missing, open to others, a link or a file is refused, and the message names the remedy")
     func environment() {
         #expect(
             lines(of: "ports-environment") == [
@@ -32,10 +32,10 @@ import Testing
             ])
     }
 
-    @Test("a full and a read-only file system, and none at /proc, are errors, with what to do")
+    @Test("a full and a read-only file system, and a missing /proc, are errors, and the message names the remedy")
     func fullFileSystem() {
         let output = lines(of: "ports-full")
-        // Where the system gives nobody a namespace there is nothing to mount in.
+        // If the system allows no namespace, the test cannot mount the file system.
         guard output != ["no namespace"], output != ["no mount"] else { return }
         #expect(
             output == [
@@ -49,7 +49,7 @@ import Testing
         #expect(lines(of: "ports-under-any-path") == ["found", "in that directory: true"])
     }
 
-    @Test("item 247: the name of a killed owner can be taken at once, also while a child that it forked lives")
+    @Test("item 247: the name of a killed owner is free immediately, even while a child that it forked lives")
     func killedOwner() async throws {
         let path = RuntimeDirectory.path
         let here = try GRunLoop.MessagePort("org.example.parent") { _ in }
@@ -60,7 +60,7 @@ import Testing
         let port = try GRunLoop.MessagePort("org.example.forked") { _ in }
         #expect(port.name == "org.example.forked")
         port.invalidate()
-        // Nor has it the connection: who had it is seen to go.
+        // The child has no copy of the owner's connection, so the port sees the owner disconnect.
         try await onFreshThread { loop in
             try loop.add(here, forMode: .default)
             loop.run(for: .milliseconds(50))
@@ -70,7 +70,7 @@ import Testing
         kill(forked, SIGKILL)
     }
 
-    @Test("another user gets nothing, and is not trusted", .enabled(if: geteuid() == 0))
+    @Test("another user gets no message, and is not trusted", .enabled(if: geteuid() == 0))
     func otherUser() {
         #expect(
             lines(of: "ports-other-user") == [
@@ -78,7 +78,7 @@ import Testing
             ])
     }
 
-    @Test("where no descriptor is left who comes waits, the loop does not spin, and it goes on afterwards")
+    @Test("at the descriptor limit clients wait, the loop does not spin, and it continues afterwards")
     func noDescriptors() {
         #expect(
             lines(of: "ports-without-descriptors") == [
@@ -86,12 +86,12 @@ import Testing
             ])
     }
 
-    @Test("a port that had no descriptor left for who comes is not deaf in another loop")
+    @Test("a port that had no descriptor left for a client still accepts clients in another loop")
     func movesWithoutDescriptors() {
         #expect(lines(of: "ports-move-without-descriptors") == ["let in by the other loop"])
     }
 
-    @Test("where no descriptor is left to wait for a reply, nothing is sent, and who asks is told")
+    @Test("if there is no descriptor to wait for a reply, nothing is sent, and the client gets an error")
     func asksWithoutDescriptors() {
         #expect(
             lines(of: "ports-ask-without-descriptors") == [
@@ -100,7 +100,7 @@ import Testing
             ])
     }
 
-    @Test("where no descriptor is left to wait for room, who sends is told at once, and nothing is sent")
+    @Test("if there is no descriptor to wait for room, the sender gets an error immediately, and nothing is sent")
     func sendsWithoutDescriptors() {
         #expect(
             lines(of: "ports-send-without-descriptors") == [
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test(
-        "where no memory can be had for a large message, nothing is sent, the sender is told why, and nothing is left")
+        "if no memory is available for a large message, nothing is sent, the sender gets the reason, and nothing leaks")
     func sendsWithoutMemory() {
         #expect(
             lines(of: "ports-send-without-memory") == [
@@ -117,7 +117,7 @@ import Testing
             ])
     }
 
-    @Test("4,096 senders are let in, and others turned away until one goes, which is logged once")
+    @Test("4,096 senders are accepted, and others are refused until one disconnects, which is logged once")
     func crowded() {
         let output = lines(of: "ports-crowded")
         guard output != ["too few descriptors"] else { return }
@@ -129,7 +129,7 @@ import Testing
             ])
     }
 
-    @Test("item 248 (our rule): a name is free when its port is invalidated or renamed, though children have copies")
+    @Test("item 248 (our rule): a name is free when its port is invalidated or renamed, even if children have copies")
     func namesAgain() {
         #expect(lines(of: "ports-names-again") == ["0 refused, many children"])
     }
@@ -158,25 +158,25 @@ import Testing
             output == refused + (isMapped ? [] : ["a peer of a port that was there before: let go of"]))
     }
 
-    @Test("ports work in a user namespace that maps the user, and for user 65534 where every user has a number")
+    @Test("ports work in a user namespace that maps the user, and for user 65534 if every user has a number")
     func knownUsers() {
         let mapped = lines(of: "ports-names-mapped")
         #expect(mapped == ["nothing, notFound"] || mapped == ["no namespace"])
         #expect(lines(of: "ports-names-of-overflow") == ["nothing, notFound"])
     }
 
-    @Test("a port is made and found after the main thread has ended")
+    @Test("a port can be created and found after the main thread has ended")
     func mainThreadEnded() {
         #expect(lines(of: "ports-names-main-thread-ended") == ["nothing"])
     }
 
-    @Test("item 248 (our rule): 20 processes want one name, and some are killed that have it: one owner at a time")
+    @Test("item 248 (our rule): 20 processes want one name, and some owners are killed: there is one owner at a time")
     func race() {
         let said = Shared<[String]>([])
         let path = RuntimeDirectory.path
         let threads = (0..<20).map { _ in
             startThread {
-                // One that is killed has another in its place.
+                // A killed process is replaced by a new one.
                 while true {
                     let child = runChild("ports-race", sharing: path)
                     if child.signal == SIGKILL { continue }

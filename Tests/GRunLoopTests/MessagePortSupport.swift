@@ -9,9 +9,9 @@ import TestSupport
 @testable import GRunLoop
 @testable import GRunLoopMessagePorts
 
-/// Memory that can be sealed, by what Glibc's module map does not show to Swift.
+/// Memory that can be sealed, with constants that Swift cannot import from Glibc.
 enum SealableMemory {
-    /// Against shrinking, growing and writing.
+    /// The seals against shrinking, growing and writing.
     static let needed: Int32 = 14
 
     static func make() -> Int32 {
@@ -31,7 +31,7 @@ enum SealableMemory {
         return unsafeBitCast(dlsym(nil, "fallocate"), to: Allocate.self)(memory, keepSize, size, size) == 0
     }
 
-    /// Memory with these bytes at its beginning, and nothing behind them.
+    /// Makes memory that begins with these bytes, followed by zeros.
     static func make(_ bytes: [UInt8], size: Int, seals: Int32 = needed) -> Int32 {
         let memory = make()
         precondition(ftruncate(memory, size) == 0 && write(memory, bytes, bytes.count) == bytes.count)
@@ -40,7 +40,7 @@ enum SealableMemory {
     }
 }
 
-/// One end of a connection that speaks the ports' language, and says what it likes.
+/// One end of a connection that uses the ports' protocol, and sends any packets.
 struct BarePeer {
     let socket: MessageSocket
 
@@ -49,7 +49,7 @@ struct BarePeer {
         guard try PortName(name).connect(socket) else { throw Missing() }
     }
 
-    /// The next one that connects to a name.
+    /// Accepts the next client that connects to a name.
     init(of claim: PortClaim) throws {
         waitUntilReadable(claim.listener)
         socket = try require(claim.accept())
@@ -61,7 +61,7 @@ struct BarePeer {
         return packet
     }
 
-    /// Returns 0 or errno.
+    /// Returns 0 or the errno.
     @discardableResult func send(
         _ kind: PacketKind, conversation: UInt32, _ bytes: [UInt8] = [], memory: Int32 = -1, size: Int = 0
     ) -> Int32 {
@@ -73,7 +73,7 @@ struct BarePeer {
             socket.descriptor, &header, bytes, bytes.count, [memory], memory >= 0 ? 1 : 0)
     }
 
-    /// Sends the packet until there is no room. Returns how often.
+    /// Sends the packet until there is no room. Returns the number of packets.
     func fill(with packet: OutgoingPacket) -> Int {
         var count = 0
         while case .sent = socket.send(packet) { count += 1 }
@@ -90,6 +90,6 @@ private func require<Value>(_ value: Value?) throws -> Value {
 
 private func waitUntilReadable(_ descriptor: Int32) {
     var record = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    // Signals of other tests interrupt it.
+    // Signals of other tests interrupt the poll.
     while poll(&record, 1, 120_000) < 0, errno == EINTR {}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ports: names, requests and replies, as CFMessagePort has them. corelibs-foundation has no message ports on
-// Linux, so that each test names the function of CFMessagePort.c whose rule it is.
+// Message ports: names, requests and replies, as in CFMessagePort. corelibs-foundation has no message ports on Linux,
+// so each test names the function of CFMessagePort.c with the rule.
 
 import Glibc
 import TestSupport
@@ -16,7 +16,7 @@ private typealias Data = GRunLoop.MessageData
 
 private func newName(_ what: String = "port") -> String { RuntimeDirectory.newName(what) }
 
-/// A thread that runs its loop, with a port on it that replies with what it was sent.
+/// Makes a thread that runs its loop, with a port that replies with the data of each message.
 private func withEcho(
     _ body: (String, LoopThread) throws -> Void, reply: @escaping @Sendable (Port.Message) -> Data? = { $0.data }
 ) throws {
@@ -52,7 +52,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
 @Suite("Message ports") struct MessagePortTests {
     // MARK: Names
 
-    @Test("item 247: a name is a socket in a directory of the user's, which nobody else may enter")
+    @Test("item 247: a name is a socket in a directory of the user's, which no other user may enter")
     func directory() throws {
         let name = newName()
         let port = try Port(name) { _ in }
@@ -79,7 +79,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         second.invalidate()
     }
 
-    @Test("item 248 (our rule): a port that nobody holds any more has no name")
+    @Test("item 248 (our rule): a released port has no name")
     func letGo() throws {
         let name = newName()
         var port: Port? = try Port(name) { _ in }
@@ -116,14 +116,14 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
                 portFailure { () throws(GRunLoop.MessagePortError) in _ = try Remote.lookUp(bad) }
                     == .invalidName(bad))
         }
-        // A file's name has no slash; a port's may.
+        // A file name cannot contain slashes, but a port's name can.
         let slashes = newName("../../with/slashes")
         let port = try Port(slashes) { _ in }
         #expect(try Remote.lookUp(slashes).isValid)
         port.invalidate()
     }
 
-    @Test("item 251: nothing for a name that nobody has, and one object for one that is (CFMessagePortCreateRemote)")
+    @Test("item 251: an unused name gives nothing, a used name always the same object (CFMessagePortCreateRemote)")
     func lookUp() throws {
         let name = newName()
         #expect(portFailure { () throws(GRunLoop.MessagePortError) in _ = try Remote.lookUp(name) } == .notFound(name))
@@ -137,7 +137,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         #expect(portFailure { () throws(GRunLoop.MessagePortError) in _ = try Remote.lookUp(name) } == .notFound(name))
     }
 
-    @Test("item 252: a name that is taken is refused, the same one is none, another is had (CFMessagePortSetName)")
+    @Test("item 252: a port refuses a taken name, ignores its own name, and accepts a free name (CFMessagePortSetName)")
     func rename() async throws {
         try await onFreshThread { loop in
             let (name, other, free) = (newName(), newName(), newName())
@@ -151,7 +151,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
             try port.setName(free)
             #expect(port.name == free)
             try Port(name) { _ in }.invalidate()
-            // Who has found it by the former name, and was not even let in, stays connected.
+            // A client that found the port by its former name stays connected, even if it was not yet accepted.
             for remote in [remote, try Remote.lookUp(free)] {
                 let reply = try remote.request(1, [7], sendTimeout: .zero, receiveTimeout: .seconds(30))
                 #expect(Array(reply.data) == [7])
@@ -165,7 +165,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
 
     // MARK: Requests
 
-    @Test("item 253: a message that wants no reply is sent as soon as it is queued (CFMessagePortSendRequest)")
+    @Test("item 253: a message without a reply is sent as soon as it is queued (CFMessagePortSendRequest)")
     func oneWay() async throws {
         try await onFreshThread { loop in
             let ids = Shared<[Int32]>([])
@@ -183,7 +183,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 254: the loop runs in the reply mode until the reply is there (CFMessagePortSendRequest)")
+    @Test("item 254: the loop runs in the reply mode until the reply arrives (CFMessagePortSendRequest)")
     func runsTheLoop() async throws {
         try withEcho({ name, thread in
             let fresh = LoopThread { loop in
@@ -203,7 +203,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
                     #expect(Array(reply.data) == [1, 2, 3])
                     #expect(fires.value > 3 && others.value == 0)
                     #expect(trace.lines.first == "entry" && trace.lines.last == "exit")
-                    // Nothing of it stays in the mode.
+                    // The request leaves nothing in the mode.
                     timer.invalidate()
                     #expect(loop.run(mode: mode, for: .zero) == .finished)
                 } catch { Issue.record("\(error)") }
@@ -216,7 +216,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 254: a request to a port that has gone leaves nothing in the mode, and ends no other run")
+    @Test("item 254: a request to a port that has ended leaves nothing in the mode, and ends no other run")
     func leavesNothing() async throws {
         try await onFreshThread { loop in
             let port = try Port(newName()) { _ in }
@@ -230,7 +230,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 255: without a reply in time it is -2, and a late one is dropped (__CFMessagePortReplyCallBack)")
+    @Test("item 255: without a reply in time it returns -2, and drops a late reply (__CFMessagePortReplyCallBack)")
     func receiveTimeout() async throws {
         try await onFreshThread { loop in
             let replies = Shared<[Port.Reply]>([])
@@ -251,7 +251,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 256: while the queue is full it is -1, at once under a millisecond (CFMessagePortSendRequest)")
+    @Test("item 256: while the queue is full it is -1, immediately under a millisecond (CFMessagePortSendRequest)")
     func sendTimeout() async throws {
         try await onFreshThread { loop in
             let received = Counter()
@@ -263,7 +263,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
             #expect(sent >= 1)
             let error = failure { () throws(Failure) in try remote.send(1, block, sendTimeout: .microseconds(900)) }
             #expect(error == .sendTimeout && error?.code == -1)
-            // Without a loop, and with one.
+            // Sends without a loop, and with one.
             for mode in [nil, GRunLoop.Mode.default] {
                 let start = GRunLoop.now
                 #expect(
@@ -277,7 +277,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
                     _ = try remote.request(
                         1, block, sendTimeout: .milliseconds(5), receiveTimeout: .seconds(30))
                 } == .sendTimeout)
-            // What was not sent in time is not sent later.
+            // A message that was not sent in time is not sent later.
             try loop.add(port, forMode: .default)
             while loop.run(for: .milliseconds(50), returningAfterSourceHandled: true) == .handledSource {}
             #expect(received.value == sent)
@@ -285,7 +285,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 256: a thread that waits for room goes on as soon as another one has sent its message")
+    @Test("item 256: a thread that waits for room continues as soon as another thread has sent its message")
     func sentByAnother() async throws {
         try await onFreshThread { loop in
             let port = try Port(newName()) { _ in }
@@ -297,13 +297,13 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
                 #expect(failure { () throws(Failure) in try remote.send(2, sendTimeout: .seconds(60)) } == nil)
                 isSent.increment()
             }
-            // It stands in the queue: what comes behind it is not tried.
+            // The message is first in the queue, so later messages are not tried.
             while !remote.isBlocked { usleep(100) }
             usleep(20_000)
-            // Room for some, and not so much that the kernel tells of it.
+            // Makes room for some messages, but not enough for the kernel to report it.
             for _ in 0..<20 { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
             #expect(isSent.value == 0)
-            // Who gives up tries once more, for all that wait.
+            // A sender whose limit passes tries once more, for all waiting senders.
             _ = failure { () throws(Failure) in try remote.send(3, sendTimeout: .milliseconds(1)) }
             #expect(isSent.wait(for: 1))
             port.invalidate()
@@ -339,7 +339,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 257: -3 on an invalid port, -5 on one that becomes so, -4 for too much (CFMessagePortSendRequest)")
+    @Test("item 257: -3 on an invalid port, -5 if it becomes invalid, -4 for too much data (CFMessagePortSendRequest)")
     func invalid() async throws {
         try await onFreshThread { loop in
             let held = Shared<Port.Reply?>(nil)
@@ -367,14 +367,14 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 257: too many bytes or descriptors, and a descriptor that is not open, are -4, and nothing is sent")
+    @Test("item 257: too many bytes or descriptors, or a closed descriptor, return -4, and nothing is sent")
     func tooMuch() async throws {
         try await onFreshThread { loop in
             let ids = Shared<[Int32]>([])
             let port = try Port(newName()) { message in ids.update { $0.append(message.id) } }
             try loop.add(port, forMode: .default)
             let remote = try Remote.lookUp(port.name ?? "")
-            // Never touched: it has no pages.
+            // The memory is never touched, so it has no pages.
             let size = 0x6000_0001
             let pages = mmap(nil, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
             let huge = Data(UnsafeRawBufferPointer(start: pages, count: size), keptBy: ids)
@@ -394,7 +394,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("items 258 and 259: no reply's data and no request's data are empty data (__CFMessagePortPerform)")
+    @Test("items 258 and 259: missing data of a reply or a request is empty data (__CFMessagePortPerform)")
     func empty() async throws {
         try await onFreshThread { loop in
             let sizes = Shared<[Int]>([])
@@ -410,7 +410,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 260: one thread asks and replies, if the port is in the reply mode (CFMessagePortSendRequest)")
+    @Test("item 260: one thread sends and replies, if the port is in the reply mode (CFMessagePortSendRequest)")
     func oneThread() async throws {
         try await onFreshThread { loop in
             let ids = Shared<[Int32]>([])
@@ -422,7 +422,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
             let remote = try Remote.lookUp(port.name ?? "")
             let reply = try remote.request(1, [9], sendTimeout: .zero, receiveTimeout: .seconds(30))
             #expect(Array(reply.data) == [9])
-            // Elsewhere nobody replies, and the message is handled later.
+            // In other modes the port does not reply, and the message is handled later.
             #expect(
                 failure { () throws(Failure) in
                     _ = try remote.request(
@@ -437,10 +437,10 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 261: of requests that overlap each gets its own reply (__CFMessagePortReplyCallBack)")
+    @Test("item 261: overlapping requests each get their own reply (__CFMessagePortReplyCallBack)")
     func overlapping() async throws {
         try await onFreshThread { loop in
-            // Replies two at a time, the later one first.
+            // Sends two replies at a time, the later one first.
             let waiting = Shared<[Port.Message]>([])
             let port = try Port(newName()) { message in
                 waiting.update { $0.append(message) }
@@ -462,10 +462,10 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 261: a reply that a nested run has taken ends the wait of the outer request when that run is over")
+    @Test("item 261: a reply that a nested run has taken ends the wait of the outer request after that run")
     func takenByNestedRun() async throws {
         try await onFreshThread { loop in
-            // The outer request's reply comes while the inner one waits; the inner one's comes later.
+            // The outer request's reply arrives while the inner request waits. The inner request's reply arrives later.
             let waiting = Shared<[Port.Message]>([])
             let port = try Port(newName()) { message in
                 waiting.update { $0.append(message) }
@@ -494,7 +494,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 251: a port that has gone is not found again, though a late reply of its waits to be received")
+    @Test("item 251: a port that has ended is not found again, even if its late reply waits to be received")
     func lateReplyOfOneThatHasGone() async throws {
         try await onFreshThread { loop in
             let (name, kept) = (newName(), Shared<Port.Reply?>(nil))
@@ -517,7 +517,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 256: what was sent at its limit is not called unsent, and its reply is waited for")
+    @Test("item 256: a message that was sent right at its limit does not count as unsent, and its reply is awaited")
     func sentAtItsLimit() async throws {
         try await onFreshThread { loop in
             let taken = Counter()
@@ -534,7 +534,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
                 try? server.loop.add(port, forMode: .default)
             }
             loop.add(timer, forMode: .default)
-            // Once there is room it is sent, in the stage before that of the blocks; they last until after the limit.
+            // When there is room it is sent, one stage before the blocks. The blocks last until after the limit.
             loop.on(.afterWaiting) { _ in
                 guard taken.value > 0 else { return }
                 loop.perform(inModes: [.default]) { usleep(150_000) }
@@ -546,7 +546,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 261: many threads and tasks ask by one remote port, and each gets its own replies")
+    @Test("item 261: many threads and tasks send requests on one remote port, and each gets its own replies")
     func manyThreads() async throws {
         let name = newName("echo")
         let server = LoopThread.running()
@@ -584,7 +584,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
 
     // MARK: The end
 
-    @Test("item 262: invalid, the name given up, the callback, the handler, the modes (CFMessagePortInvalidate)")
+    @Test("item 262: invalidation frees the name, calls the callback, ends handler and modes (CFMessagePortInvalidate)")
     func invalidation() async throws {
         try await onFreshThread { loop in
             let (trace, name) = (Recorder(), newName())
@@ -616,7 +616,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 262: a callback of the end that runs the loop lets it sleep (CFMessagePortInvalidate)")
+    @Test("item 262: an invalidation callback that runs the loop lets it sleep (CFMessagePortInvalidate)")
     func endThatRunsTheLoop() async throws {
         try await onFreshThread { loop in
             let passes = Counter()
@@ -632,7 +632,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         }
     }
 
-    @Test("item 263: on an invalid port the callback is called at once (CFMessagePortSetInvalidationCallBack)")
+    @Test("item 263: on an invalid port the callback is called immediately (CFMessagePortSetInvalidationCallBack)")
     func lateCallback() throws {
         let (port, calls) = (try Port(newName()) { _ in }, Counter())
         let remote = try Remote.lookUp(port.name ?? "")
@@ -646,7 +646,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         #expect(calls.value == 3)
     }
 
-    @Test("item 263: and it is not called again when the port goes, and not kept until then")
+    @Test("item 263: the callback is not called again when the port is released, and is not kept until then")
     func lateCallbackOnce() throws {
         let (calls, kept) = (Counter(), Counter())
         func onceOnly(_ closure: (@escaping @Sendable () -> Void) -> Void) {
@@ -669,7 +669,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         #expect(calls.value == 2)
     }
 
-    @Test("item 264: a remote port is invalid once the local one is gone (__CFMessagePortDeallocate)")
+    @Test("item 264: a remote port is invalid after the local port is released (__CFMessagePortDeallocate)")
     func localDies() throws {
         var port: Port? = try Port(newName()) { _ in }
         let remote = try Remote.lookUp(port?.name ?? "")
@@ -678,7 +678,7 @@ private func portFailure(of body: () throws(GRunLoop.MessagePortError) -> Void) 
         #expect(!remote.isValid)
     }
 
-    @Test("item 265: a version-1 source, one message a pass; none if invalid (CFMessagePortCreateRunLoopSource)")
+    @Test("item 265: a version-1 source, one message a pass; no source if invalid (CFMessagePortCreateRunLoopSource)")
     func onePerPass() async throws {
         try await onFreshThread { loop in
             let (count, passes) = (Counter(), Counter())

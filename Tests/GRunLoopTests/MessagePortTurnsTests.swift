@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ports beside peers that send too much: whose turn it is, and how deep a handler is called within itself.
+// Message ports beside peers that send too much: the order of turns, and the depth of nested handler calls.
 
 import GRunLoop
 import Glibc
@@ -12,7 +12,7 @@ private typealias Port = GRunLoop.MessagePort
 private typealias Remote = GRunLoop.RemoteMessagePort
 
 @Suite("Message ports: turns") struct MessagePortTurnsTests {
-    @Test("20 senders with full queues have one message each before the one of another sender")
+    @Test("20 senders with full queues each get one message handled before the message of another sender")
     func oneEach() async throws {
         try await onFreshThread { loop in
             let ids = Shared<[Int32]>([])
@@ -24,20 +24,20 @@ private typealias Remote = GRunLoop.RemoteMessagePort
                 #expect(peer.fill(with: try OutgoingPacket(.oneWay, id: id, conversation: 1, data, [])) > 100)
                 return peer
             }
-            // All are let in.
+            // Accepts all senders.
             loop.run(for: .seconds(30), returningAfterSourceHandled: true)
             while port.connectionCount < 20 { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
             let remote = try Remote.lookUp(port.name ?? "")
             let before = ids.value.count
             try remote.send(100)
             while !ids.value.contains(100) { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
-            // Each of them may have been about to be served twice: once before the other was let in.
+            // Each sender may have had two turns: one of them before the other sender was accepted.
             #expect(ids.value.count - before <= 42)
             withExtendedLifetime(floods) { port.invalidate() }
         }
     }
 
-    @Test("each late reply is a call of its own, between which the loop does other things")
+    @Test("each late reply is a call of its own, and the loop does other things between the calls")
     func lateReplies() async throws {
         let name = RuntimeDirectory.newName("late")
         let (claim, isOver, count) = (try PortClaim(PortName(name)), Flag(), 100)
@@ -63,7 +63,7 @@ private typealias Remote = GRunLoop.RemoteMessagePort
         join(server)
     }
 
-    @Test("to send, and to look whether a port is valid, do not wait for a thread that receives its replies")
+    @Test("sending, and checking whether a port is valid, do not wait for a thread that receives its replies")
     func sendsMeanwhile() throws {
         let port = try Port(RuntimeDirectory.newName()) { _ in }
         let remote = try Remote.lookUp(port.name ?? "")
@@ -83,7 +83,7 @@ private typealias Remote = GRunLoop.RemoteMessagePort
     // MARK: Depth
 
     @Test(
-        "a handler that runs its port's mode is called within itself 16 times, or as often as is set, and sleeps then",
+        "a handler that runs its port's mode is called within itself up to the set depth, by default 16, then waits",
         arguments: [(nil, 16), (3, 3), (1, 1), (0, 1), (-5, 1), (40, 40)] as [(Int?, Int)])
     func depth(set: Int?, most: Int) async throws {
         try await onFreshThread { loop in
@@ -141,7 +141,7 @@ private typealias Remote = GRunLoop.RemoteMessagePort
         }
     }
 
-    @Test("a handler that moves its port to another mode and runs that mode counts as before")
+    @Test("a nested call counts toward the depth, even if the handler has moved its port to another mode")
     func movedWithin() async throws {
         try await onFreshThread { loop in
             let (depth, deepest, box) = (Shared(0), Shared(0), Shared<Port?>(nil))
@@ -171,9 +171,9 @@ private typealias Remote = GRunLoop.RemoteMessagePort
         }
     }
 
-    // The stack of the thread is never released, which a sanitizer calls a leak.
+    // The thread's stack is never released, so the address sanitizer reports a leak.
     @Test(
-        "a handler that ends its thread is forgotten: another loop serves the port",
+        "a handler that ends its thread does not block its port: another loop serves the port",
         .disabled(if: sanitizer == "address"))
     func endsItsThread() async throws {
         let (worker, handled) = (try GRunLoop.Thread(name: "ends"), Counter())

@@ -11,7 +11,7 @@ private typealias Remote = GRunLoop.RemoteMessagePort
 private typealias Failure = GRunLoop.MessageRequestError
 
 @Suite("Message ports: waits") struct MessageWaitTests {
-    /// A port on a running thread. It replies after as many milliseconds as the message's number says.
+    /// Makes a port on a running thread. It replies after a delay: the message's number in milliseconds.
     private func withLateReplies(_ body: @escaping @Sendable (GRunLoop, Remote) throws -> Void) async throws {
         let (name, thread) = (RuntimeDirectory.newName("late"), LoopThread.running())
         let port = try GRunLoop.MessagePort(name) { message in
@@ -35,7 +35,7 @@ private typealias Failure = GRunLoop.MessageRequestError
     }
 
     @Test(
-        "a request that ends in one mode does not end the wait of another in a mode that overlaps it",
+        "a request that ends in one mode does not end the wait of another request in an overlapping mode",
         arguments: [GRunLoop.Mode.common, .default], [GRunLoop.Mode.default, "extra"])
     func overlappingModes(started: GRunLoop.Mode, waiting: GRunLoop.Mode) async throws {
         try await withLateReplies { loop, remote in
@@ -47,19 +47,19 @@ private typealias Failure = GRunLoop.MessageRequestError
                     replyMode: started
                 ) { outcome in if case .success = outcome { outcomes.increment() } }
             }
-            // The started request ends first, and then the one that waits.
+            // The started request ends first, and then the waiting request.
             try start(10)
             _ = try remote.request(60, sendTimeout: .seconds(30), receiveTimeout: .seconds(60), replyMode: waiting)
-            // The other way round.
+            // Now the waiting request ends first.
             try start(60)
             _ = try remote.request(10, sendTimeout: .seconds(30), receiveTimeout: .seconds(60), replyMode: waiting)
             while outcomes.value < 2 { loop.run(for: .seconds(30), returningAfterSourceHandled: true) }
-            // Nothing stays in the modes.
+            // No item stays in the modes.
             #expect(loop.run(mode: "extra", for: .zero) == .finished && loop.run(for: .zero) == .finished)
         }
     }
 
-    @Test("a wait is cancelled in an observer of beforeWaiting, and the run does not sleep", arguments: [true, false])
+    @Test("cancelling a wait in a beforeWaiting observer prevents the sleep", arguments: [true, false])
     func cancelledBeforeWaiting(invalidates: Bool) async throws {
         try await withLateReplies { loop, remote in
             loop.add(
@@ -76,7 +76,7 @@ private typealias Failure = GRunLoop.MessageRequestError
         }
     }
 
-    @Test("a wait is cancelled in a closure that the loop calls meanwhile")
+    @Test("a closure that the loop calls meanwhile cancels the wait")
     func cancelled() async throws {
         try await withLateReplies { loop, remote in
             #expect(!Remote.cancelWait())
@@ -90,12 +90,12 @@ private typealias Failure = GRunLoop.MessageRequestError
             }
             #expect(error == .cancelled && results.value == [true, false])
             #expect(!Remote.cancelWait())
-            // The port goes on.
+            // The port continues to work.
             _ = try remote.request(1, sendTimeout: .seconds(30), receiveTimeout: .seconds(60))
         }
     }
 
-    @Test("of nested waits the innermost is cancelled")
+    @Test("cancelling ends the innermost of nested waits")
     func nested() async throws {
         try await withLateReplies { loop, remote in
             let inner = Shared<Failure?>(nil)
@@ -111,7 +111,7 @@ private typealias Failure = GRunLoop.MessageRequestError
         }
     }
 
-    @Test("a message that waits for room is cancelled, and was not sent")
+    @Test("a message that waits for room can be cancelled, and is not sent")
     func message() async throws {
         try await onFreshThread { loop in
             let received = Counter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items of every kind whose closures move them to other loops, which end before the closures return.
+// Items of every kind whose closures move them to other loops. Those loops end before the closures return.
 
 import GRunLoop
 import Glibc
@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite("Items: moved by their closures") struct MovedItemsTests {
-    @Test("item 8: the end of a loop finds an item whose closure has moved it there", arguments: Movable.Kind.allCases)
+    @Test("item 8: a loop's end also affects an item whose closure moved it there", arguments: Movable.Kind.allCases)
     func loopEnds(kind: Movable.Kind) async throws {
         try await onFreshThread { loop in
             let (calls, item) = (Counter(), Shared<Movable?>(nil))
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(
-        "an item that another thread invalidates while its closure runs, which has moved it, is in no loop",
+        "an item that is invalidated while its closure runs is in no loop, even if the closure has moved it",
         arguments: Movable.Kind.allCases)
     func invalidated(kind: Movable.Kind) async throws {
         try await onFreshThread { loop in

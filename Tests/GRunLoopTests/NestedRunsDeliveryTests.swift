@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loop's own thread delivers to an outer run is not slept over, whatever a nested run has served.
+// An outer run does not sleep over work that its own thread delivers, whatever a nested run has served.
 
 import GRunLoop
 import TestSupport
 import Testing
 
 @Suite("Nested runs: deliveries") struct NestedRunsDeliveryTests {
-    /// By which something is delivered to the mode Outer.
+    /// The ways to deliver work to the mode Outer.
     enum Way: CaseIterable, Sendable {
         case block, perform, channel, job, notification, port
 
-        /// Returns what delivers, from the loop's own thread, so that `body` is called.
+        /// Returns a closure that delivers, on the loop's own thread, so that `body` is called.
         func prepare(
             _ loop: GRunLoop, _ mode: GRunLoop.Mode, _ body: @escaping @Sendable () -> Void
         ) throws -> @Sendable () -> Void {
@@ -49,8 +49,8 @@ import Testing
         case before, during, after
     }
 
-    /// Has `way` deliver to the mode in a callout that runs another mode as well. `done` is recorded, and the run is
-    /// stopped. Returns what must live until then.
+    /// Makes `way` deliver to the mode in a callout that also runs another mode. The body records `done` and stops the
+    /// run. Returns the objects that must live until then.
     private static func arrange(
         _ loop: GRunLoop, _ mode: GRunLoop.Mode, _ way: Way, _ place: Place, _ moment: Moment, _ record: Recorder
     ) throws -> Any {
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(
-        "item 73: what is delivered around a nested run is there before the outer run sleeps", arguments: Way.allCases,
+        "item 73: work that is delivered around a nested run precedes the outer sleep", arguments: Way.allCases,
         Place.allCases)
     func delivered(way: Way, place: Place) async throws {
         for moment in Moment.allCases {
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test("the same in a callout of a host's run", arguments: Way.allCases, Place.allCases)
+    @Test("work delivered around a nested run in a host's callout is done", arguments: Way.allCases, Place.allCases)
     func deliveredUnderHost(way: Way, place: Place) async throws {
         for moment in Moment.allCases {
             try await onFreshThread { loop in
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    /// What its own closure takes out of the loop, in the last pass before a sleep: it is let go of after that.
+    /// The items whose closures remove them in the last pass before a sleep. The loop releases them afterwards.
     enum Last: CaseIterable, Sendable {
         case observer, timer, port
 
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test("a deinit that runs the loop before a sleep does not take the sleep's end away", arguments: Last.allCases)
+    @Test("a deinit that runs the loop before a sleep does not disable the end of that sleep", arguments: Last.allCases)
     func runsInDeinit(last: Last) async throws {
         final class Running: Sendable {
             let loop: GRunLoop
@@ -171,7 +171,7 @@ import Testing
     }
 
     @Test(
-        "what a deinit before a sleep delivers is not slept over, though a run in it has served the wake-up",
+        "the loop does not sleep over work from a deinit before a sleep, even if a run in the deinit used the wake-up",
         arguments: Last.allCases)
     func deliversInDeinit(last: Last) async throws {
         try await onFreshThread { loop in

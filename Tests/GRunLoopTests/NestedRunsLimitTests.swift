@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items 182, 183: the limits of nested runs and of those around them.
+// Items 182, 183: the limits of nested runs and of the runs around them.
 
 import GRunLoop
 import TestSupport
 import Testing
 
 @Suite("Nested runs: limits") struct NestedRunsLimitTests {
-    @Test("item 182: the outer limit stays where it was, however long the nested run lasts")
+    @Test("item 182: the outer limit does not move, however long the nested run lasts")
     func outerLimit() async throws {
         try await onFreshThread { loop in
             loop.keepAlive()
@@ -16,12 +16,12 @@ import Testing
             #expect(loop.run(for: .milliseconds(500)) == .timedOut)
             let time = start.duration(to: GRunLoop.now)
             #expect(time >= .milliseconds(500))
-            // Counted anew it would have been 900.
+            // A limit that restarts would be 900 ms.
             #expect(time < .milliseconds(850))
         }
     }
 
-    @Test("item 182: a nested run with a nearer limit, or none at all, does not end the outer one")
+    @Test("item 182: a nested run with a nearer limit, or without one, does not end the outer run")
     func innerLimit() async throws {
         try await onFreshThread { loop in
             let start = GRunLoop.now
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test("item 183: an outer limit that passes does not cut the nested run short; the outer pass is its last")
+    @Test("item 183: a passed outer limit does not cut the nested run short; the outer run's pass is its last")
     func outerLimitPasses() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -48,7 +48,7 @@ import Testing
             let outerEnd = GRunLoop.now.advanced(by: .milliseconds(20))
             loop.perform {
                 let innerEnd = GRunLoop.now.advanced(by: .milliseconds(80))
-                // It goes on serving its items behind the outer limit.
+                // The nested run still serves its items after the outer limit.
                 loop.after(.milliseconds(40), "B") { record("fired, outer limit passed: \(GRunLoop.now >= outerEnd)") }
                 let result = loop.run(mode: "B", for: .milliseconds(80))
                 record("\(result), whole: \(GRunLoop.now >= innerEnd)")
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test("item 183: the limits of several runs that pass inside the innermost end each of them after its pass")
+    @Test("item 183: if the limits of several runs pass inside the innermost run, each run ends after its pass")
     func severalLimitsPass() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -74,7 +74,7 @@ import Testing
             }
             loop.perform(inModes: ["A"]) {
                 loop.perform(inModes: ["B"]) {
-                    // Woken for each of the outer limits at most: passes of C, no more.
+                    // Each of the two outer limits wakes C at most once.
                     record("C: \(loop.run(mode: "C", for: .milliseconds(60)))")
                 }
                 record("B: \(loop.run(mode: "B", for: .milliseconds(20)))")
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test("items 58, 59: a stop inside the nested run, or before it, stays with the run that it was meant for")
+    @Test("items 58, 59: a stop inside or before the nested run affects only the run that it was meant for")
     func stops() async throws {
         try await onFreshThread { loop in
             let record = Recorder()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items 179 to 183: runs nest in every callout, in every mode, and leave their parent as they found it.
+// Items 179 to 183: runs nest in every callout and every mode, and do not change the outer run.
 
 import GRunLoop
 import TestSupport
@@ -21,7 +21,7 @@ import Testing
             }
         }
 
-        /// Has `body` called once, from such a callout of a run of the mode.
+        /// Calls `body` once, from such a callout of a run of the mode.
         func arrange(_ loop: GRunLoop, _ mode: GRunLoop.Mode, _ body: @escaping @Sendable () -> Void) throws {
             if let activity {
                 loop.on(activity, mode, repeats: false) { _ in body() }
@@ -77,7 +77,7 @@ import Testing
             let fired = Counter()
             try callout.arrange(loop, "A") {
                 record("callout")
-                // It serves its items, of every kind, and ends by itself.
+                // The nested run serves its items, of every kind, and ends by itself.
                 let source = loop.source("A") { record("source") }
                 source.signal()
                 loop.after(.milliseconds(1), "A") {
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test("item 182: the outer pass goes on behind the callout in which a run was nested")
+    @Test("item 182: the outer pass continues after the callout that nested a run")
     func passGoesOn() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -179,7 +179,7 @@ import Testing
             let record = Recorder()
             loop.keepAlive("B")
             loop.perform {
-                // The other way round, and with a source of its own.
+                // Tries it the other way round, with a source of the nested run.
                 loop.source("B") { record("inner") }.signal()
                 record("\(loop.run(mode: "B", for: .milliseconds(1), returningAfterSourceHandled: !outer))")
             }

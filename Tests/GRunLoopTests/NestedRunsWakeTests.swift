@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What arrives for an outer run while another one is nested in it is not lost with the nested run's wake-ups.
+// Nested runs do not lose wake-ups for outer runs.
 
 import GRunLoop
 import TestSupport
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(
-        "what is handed to the outer run during a nested one is done after that",
+        "work that is enqueued for the outer run during a nested run is done afterwards",
         arguments: Place.allCases, Work.allCases)
     func handedOver(place: Place, work: Work) async throws {
         try await onFreshThread { loop in

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a notification queue promises, in the words of its documentation: a small account that is kept beside the real
-// queues while a random program uses them.
+// A model of the documented rules of notification queues. It keeps an account beside the real queues while a random
+// program uses them.
 
 import GRunLoop
 
-/// Used by one thread.
+/// Only one thread uses the model.
 final class NotificationModel: @unchecked Sendable {
     typealias Queue = GRunLoop.NotificationQueue<Int, Payload>
     typealias Notification = GRunLoop.Notification<Int, Payload>
 
-    /// Known by its number, and counted as long as it lives.
+    /// A payload with a number. The model counts the payloads that exist.
     final class Payload: Sendable {
         let number: Int
         private let gone: @Sendable (Int) -> Void
@@ -22,7 +22,7 @@ final class NotificationModel: @unchecked Sendable {
         deinit { gone(number) }
     }
 
-    /// Someone whom notifications are about.
+    /// The sender of notifications.
     final class Sender: Sendable {
         let number: Int
 
@@ -35,9 +35,9 @@ final class NotificationModel: @unchecked Sendable {
         let sender: Int?
         let style: GRunLoop.PostingStyle
         let modes: [GRunLoop.Mode]
-        /// When it was enqueued.
+        /// The event in which it was enqueued.
         let event: Int
-        /// Events in which it must not be posted: its queue was posting already.
+        /// Events in which it must not be posted, because its queue was posting already.
         let barred: [Int]
     }
 
@@ -48,42 +48,42 @@ final class NotificationModel: @unchecked Sendable {
         var isCancelled = false
     }
 
-    /// Somebody is being told of a notification.
+    /// A posting in progress: its observers are being called.
     struct Posting {
         let number: Int
         let name: Int
         let sender: Int?
-        /// Who observed when it began, in order.
+        /// The observers that were registered when the posting began, in order.
         var toCall: [Int]
-        /// How many closures of observers are being called around it.
+        /// The number of observer closures that are being called around the posting.
         let depth: Int
     }
 
     final class Account: @unchecked Sendable {
-        /// In the order in which they were enqueued.
+        /// The waiting entries, in the order of enqueueing.
         var waiting: [Entry] = []
         var filters: [Filter] = []
         var postings: [Posting] = []
-        /// What is being posted now.
+        /// The notifications that are being posted now.
         var now: [Int] = []
-        /// The modes served in an event, by the event, from the first posting on.
+        /// The modes that each event serves, from the event's first posting on.
         var serves: [Int: [GRunLoop.Mode]] = [:]
         var bodies = 0
     }
 
-    /// A run, or a host.
+    /// A run or a host.
     struct Frame {
         var activity: GRunLoop.Activity = .entry
-        /// Counts sentinels' calls; one number for each activity of each pass.
+        /// Counts the sentinels' calls, with one number for each activity of each pass.
         var event = 0
-        /// The observer of the highest order but one was called in this event.
+        /// True if the observer of the second highest order was called in this event.
         var isLate = false
         var idleCalls = 0
         var isWoken = false
-        /// How many waited for the run's mode when it was about to exit; nil if it did not get there.
+        /// The number of notifications that waited for the run's mode at its exit; nil if there was no exit.
         var waitingAtExit: Int?
         var clock: GRunLoop.Instant?
-        /// The modes served when it was about to sleep: that one becomes common then wakes nobody (item 75).
+        /// The modes served when the run was about to sleep. Modes that become common later wake nobody (item 75).
         var served: [GRunLoop.Mode] = []
     }
 
@@ -105,7 +105,7 @@ final class NotificationModel: @unchecked Sendable {
         if !condition { problems.append(problem()) }
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     func served(in mode: GRunLoop.Mode) -> [GRunLoop.Mode] { common.contains(mode) ? [mode, .common] : [mode] }
 
@@ -113,11 +113,11 @@ final class NotificationModel: @unchecked Sendable {
         accounts.flatMap(\.waiting).filter { $0.style == style && !$0.modes.allSatisfy { !modes.contains($0) } }
     }
 
-    /// The observer of the lowest order in a mode.
+    /// Called by the observer of the lowest order in a mode.
     func begin(_ activity: GRunLoop.Activity) {
         guard !frames.isEmpty, let mode = loop.currentMode else { return expect(false, "\(activity) outside of a run") }
         lastEvent += 1
-        // Where a host drives, a run ends its sleep.
+        // Where a host drives, a nested run ends the host's sleep.
         let isHosts = activity == .afterWaiting && frames.count > 1 && frames[frames.count - 1].event == 0
         let index = frames.count - (isHosts ? 2 : 1)
         var frame = frames[index]
@@ -141,7 +141,7 @@ final class NotificationModel: @unchecked Sendable {
         if !frames.isEmpty { frames[frames.count - 1].isLate = true }
     }
 
-    /// Something that keeps the loop awake has come, for one of the modes; nil: for any.
+    /// Notes new work that keeps the loop awake, for one of the modes; nil means any mode.
     func wake(_ modes: [GRunLoop.Mode]? = nil) {
         guard !frames.isEmpty, let mode = loop.currentMode else { return }
         if modes?.contains(where: served(in: mode).contains) ?? true { frames[frames.count - 1].isWoken = true }
@@ -151,9 +151,9 @@ final class NotificationModel: @unchecked Sendable {
         if !common.contains(mode) { common.append(mode) }
     }
 
-    // MARK: What waits
+    // MARK: Waiting entries
 
-    /// Which of those that wait are the same.
+    /// Returns true if a waiting entry equals a notification of this name and sender.
     static func same(_ entry: Entry, _ name: Int, _ sender: Int?, _ coalescing: GRunLoop.Coalescing) -> Bool {
         !coalescing.isDisjoint(with: [.onName, .onSender]) && (!coalescing.contains(.onName) || entry.name == name)
             && (!coalescing.contains(.onSender) || entry.sender == sender)
@@ -178,9 +178,9 @@ final class NotificationModel: @unchecked Sendable {
                 barred: barred))
     }
 
-    // MARK: What is posted
+    // MARK: Postings
 
-    /// The first observer of a queue, who observes everything, is called.
+    /// Called by the first observer of a queue, which observes everything.
     func post(_ account: Account, _ notification: Notification) {
         posted += 1
         let number = notification.payload.number
@@ -233,7 +233,7 @@ final class NotificationModel: @unchecked Sendable {
         }
     }
 
-    /// Any other observer is called.
+    /// Called by any other observer.
     func call(_ account: Account, _ filter: Int, _ notification: Notification) {
         while let last = account.postings.last, last.depth > account.bodies { end(account, last) }
         guard var posting = account.postings.popLast(), posting.number == notification.payload.number else {
@@ -249,7 +249,7 @@ final class NotificationModel: @unchecked Sendable {
         account.postings.append(posting)
     }
 
-    /// Everybody was told.
+    /// Ends a posting after all its observers were called.
     func end(_ account: Account, _ posting: Posting) {
         account.postings.removeAll { $0.number == posting.number }
         let missed = posting.toCall.filter { !account.filters[$0].isCancelled }
@@ -271,7 +271,7 @@ final class NotificationModel: @unchecked Sendable {
         let result = body()
         endPostings(from: depths)
         let frame = frames.removeLast()
-        // It may have slept in there.
+        // The nested run may have slept.
         if !frames.isEmpty { frames[frames.count - 1].clock = loop.clock.now }
         guard frame.event != 0 else {
             return expect(result != .finished || before == 0, "\(mode) is finished, with \(before) that wait")

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A random program of notification queues: the same for the same seed. Whatever is called does a few things more, until
-// they are used up; then what waits is posted, and nothing may be left.
+// A random program of notification queues, decided by its seed. Callbacks do a few more actions until a budget is used
+// up. Then waiting notifications are posted, and nothing may remain.
 
 import CGRunGLib
 import GRunLoop
 
-/// Used by one thread.
+/// Only one thread uses the program.
 final class NotificationProgram: @unchecked Sendable {
     enum Driver: CaseIterable { case run, virtualTime, host }
 
@@ -20,7 +20,7 @@ final class NotificationProgram: @unchecked Sendable {
     private var queues: [(queue: Queue, account: NotificationModel.Account)] = []
     private var observations: [(account: NotificationModel.Account, filter: Int, observation: GRunLoop.Observation)] =
         []
-    /// Those that observe everything, one a queue.
+    /// The observations of everything, one for each queue.
     private var universal: [GRunLoop.Observation] = []
     private var sources: [GRunLoop.Source] = []
     private var timers: [GRunLoop.Timer] = []
@@ -31,7 +31,7 @@ final class NotificationProgram: @unchecked Sendable {
     private var gone: Set<Int> = []
     private static let modes: [Mode] = [.default, "shared", "private", "other"]
 
-    /// What is wrong; nothing, if all is well.
+    /// The problems that were found; empty if there are none.
     static func problems(_ seed: Int, _ driver: Driver, on loop: GRunLoop) -> [String] {
         if driver == .virtualTime {
             return GRunLoop.withVirtualTime { NotificationProgram(seed, driver, $0.loop).problems() }
@@ -107,7 +107,7 @@ final class NotificationProgram: @unchecked Sendable {
         observations.append((account, filter.number, observation))
     }
 
-    // MARK: What it does
+    // MARK: Actions
 
     private func act(_ count: Int) {
         for _ in 0..<count where left > 0 {
@@ -226,13 +226,13 @@ final class NotificationProgram: @unchecked Sendable {
         }
     }
 
-    /// What waits in the old one is posted all the same, to those who observe it.
+    /// Notifications that wait in the old queue are posted nevertheless, to its observers.
     private func replaceQueue() {
         queues.remove(at: below(queues.count))
         makeQueue()
     }
 
-    // MARK: Who drives
+    // MARK: Drivers
 
     private func run() {
         let mode = one(of: Self.modes)
@@ -255,7 +255,7 @@ final class NotificationProgram: @unchecked Sendable {
         left = 0
         for mode in pushed.reversed() { mode.pop() }
         for timer in timers { timer.invalidate() }
-        // Blocks and a stop that are left.
+        // Calls remaining blocks, and uses a remaining stop.
         for mode in Self.modes { for _ in 0..<2 { model.run(mode) { loop.run(mode: mode, for: .zero) } } }
         for source in sources { source.invalidate() }
         for mode in Self.modes {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs of notification queues, beside an account of what must happen.
+// Compares random programs of notification queues with an account of what must happen.
 
 import GRunLoop
 import Glibc
@@ -7,11 +7,11 @@ import TestSupport
 import Testing
 
 @Suite("Notification queues: random programs") struct NotificationProgramTests {
-    /// GRUN_NOTIFICATION_PROGRAMS has more of them played.
+    /// The number of programs. Set GRUN_NOTIFICATION_PROGRAMS to run more.
     static let count = getenv("GRUN_NOTIFICATION_PROGRAMS").flatMap { Int(String(cString: $0)) } ?? 40
 
     @Test(
-        "item 223: whatever a program does, each notification is posted once, in its turn, mode and stage",
+        "item 223: in any program, each notification is posted once, in its turn, mode and stage",
         arguments: NotificationProgram.Driver.allCases)
     func programs(_ driver: NotificationProgram.Driver) async throws {
         for seed in 0..<Self.count {

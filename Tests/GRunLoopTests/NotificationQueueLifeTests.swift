@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notification queues: who observes, what is kept for how long, threads, and the end of the loop.
+// Notification queues: observers, lifetimes, threads, and the end of the loop.
 
 import Glibc
 import TestSupport
@@ -7,7 +7,7 @@ import Testing
 
 @testable import GRunLoop
 
-@Suite("Notification queues: who observes") struct NotificationObservationTests {
+@Suite("Notification queues: observers") struct NotificationObservationTests {
     @Test("an observer is called for its name and its sender, or for all")
     func filters() async throws {
         try await onFreshThread { loop in
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test("one that is cancelled while another is called is not called any more; one that is added is from the next on")
+    @Test("an observer that is cancelled during a posting is not called; an added observer is called in the next one")
     func changes() async throws {
         try await onFreshThread { loop in
             for style in [GRunLoop.PostingStyle.now, .asap, .whenIdle] {
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test("those who observe other names or senders cost a posting nothing, and many are cancelled in any order")
+    @Test("observers of other names or senders add no cost to a posting, and many are cancelled in any order")
     func many() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test("letting go of the observation cancels it, and lets the closure go, without a lock")
+    @Test("releasing the observation cancels it, and releases the closure, without a lock")
     func lettingGo() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test("a closure of an actor's is called and let go on the actor")
+    @Test("a closure of an actor is called and released on the actor")
     func isolated() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -111,7 +111,7 @@ import Testing
             queue.enqueue("b", 3, .asap)
             #expect(loop.runUntilAsleep() == .stopped)
             #expect(trace.take() == ["a 1", "a 2"])
-            // From another thread it is brought back.
+            // If another thread cancels, the closure is still released on the actor.
             onPlainThread { observation.value?.cancel() }
             #expect(trace.lines.isEmpty)
             #expect(loop.runUntilAsleep() == .stopped)
@@ -121,7 +121,7 @@ import Testing
 }
 
 @Suite("Notification queues: life") struct NotificationQueueLifeTests {
-    @Test("what waits keeps the queue: it is posted though the program has let go of that")
+    @Test("waiting notifications keep their queue: they are posted even if the program has released the queue")
     func keptByWhatWaits() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -136,14 +136,14 @@ import Testing
         }
     }
 
-    @Test("a queue in which nothing waits goes, and so does a notification that was posted, taken out or coalesced")
+    @Test("a queue without waiting notifications is released, and so are posted, removed and coalesced notifications")
     func nothingIsKept() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
             var queue: GRunLoop.NotificationQueue<String, Witness>? = .init(on: loop)
             let observation = queue?.observe { _ in }
             let enqueue = { [trace] (name: String, style: GRunLoop.PostingStyle) in
-                // The lock of the queue and that of the loop are free then.
+                // The queue's lock and the loop's lock are free then.
                 let inUse = queue
                 let witness = Witness {
                     trace("\(name) goes, \(inUse?.count ?? 0)")
@@ -163,7 +163,7 @@ import Testing
             #expect(trace.take() == ["coalesced goes, 1"])
             #expect(loop.run(for: Patience.normal) == .finished)
             #expect(trace.take() == ["coalesced goes, 0"])
-            // Of what it has observed, the closure goes with the queue.
+            // The closure of the queue's observation is released together with the queue.
             let last = Witness { trace("queue goes") }
             let second = queue?.observe { [last] _ in withExtendedLifetime(last) {} }
             _ = consume last
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    @Test("at the end of the loop's thread what waits is let go, without a lock; later nothing is accepted")
+    @Test("the end of the loop's thread releases waiting notifications, without a lock; later none is accepted")
     func loopEnds() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -195,13 +195,13 @@ import Testing
                 #expect(trace.take() == ["late goes"])
             }
             #expect(queue.count == 0)
-            // An empty one is let go with the loop as well.
+            // The loop releases an empty queue too.
             let loop = thread.loop
             #expect(!TextQueue(on: loop).enqueue("a", .asap))
         }
     }
 
-    @Test("now is for the loop's own thread: elsewhere it is a misuse, and nothing is done")
+    @Test("posting .now is only legal on the loop's own thread: on other threads it is refused with a message")
     func nowElsewhere() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -225,7 +225,7 @@ import Testing
         }
     }
 
-    @Test("from eight threads each notification is posted once, in the order of its thread; of equal ones the last")
+    @Test("eight threads post each notification once, in the order of its thread; of equal ones, the last is posted")
     func threads() async throws {
         try await onFreshThread { _ in
             let thread = LoopThread.running()
@@ -255,21 +255,21 @@ import Testing
                     #expect(payloads.filter { ($0 % 3 == 0) == style } == (1...each).filter { ($0 % 3 == 0) == style })
                 }
             }
-            // Of two that wait at once neither is left, so that the very last one is always posted.
+            // A later equal notification replaces a waiting one, so the very last one is always posted.
             #expect(posted["same"]?.last == each)
             #expect((posted["same"]?.count ?? 0) <= 8 * each)
             withExtendedLifetime(observation) {}
         }
     }
 
-    @Test("what was enqueued is posted in the run that follows, also while other threads enqueue")
+    @Test("enqueued notifications are posted in the run that follows, even while other threads enqueue")
     func postedByTheNextRun() async throws {
         try await onFreshThread { loop in
             let queue = TextQueue(on: loop)
             let posted = Counter()
             let observation = queue.observe("own") { _ in posted.increment() }
             for round in 1...100 {
-                // It has made the turn that all of them have, and waits for the lock to put it into the loop.
+                // The other thread has created the common turn, and waits for the lock to add it to the loop.
                 let other = loop.lock.withLock {
                     let thread = startThread { queue.enqueue("other", .asap, []) }
                     while queue.count == 0 { sched_yield() }
@@ -286,7 +286,7 @@ import Testing
         }
     }
 
-    @Test("two threads that enqueue the same leave one: what came while it was compared is compared as well")
+    @Test("two threads that enqueue equal notifications leave one: those that arrive meanwhile are compared as well")
     func sameFromTwoThreads() async throws {
         try await onFreshThread { loop in
             typealias Name = NotificationCoalescingTests.Name

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notification queues: when they post, in which modes, and what counts as the same.
+// Notification queues: when they post, in which modes, and which notifications are equal.
 
 import GRunLoop
 import TestSupport
@@ -30,11 +30,11 @@ extension GRunLoop.NotificationQueue where Name == String, Payload == Int {
     }
 }
 
-/// Someone whom notifications are about.
+/// The sender of notifications.
 final class Sender: Sendable {}
 
 @Suite("Notification queues: when") struct NotificationQueueOrderTests {
-    @Test("item 223: what is asap is posted at beforeWaiting, before what is for idleness, which comes one a pass")
+    @Test("item 223: .asap notifications are posted at beforeWaiting, before the idle ones, which come one a pass")
     func order() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -52,7 +52,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("item 223: what is asap is posted at the exit of a run that does not sleep; what is for idleness is not")
+    @Test("item 223: .asap notifications are posted at the exit of a run that does not sleep; idle ones are not")
     func exit() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -75,7 +75,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("item 223: now posts before the call returns, if no run is under way or its mode is listed, else not at all")
+    @Test("item 223: .now posts before the call returns, unless a run is active in a mode that is not listed")
     func now() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -103,7 +103,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("item 223: now takes equals out of the queue, also if it is not posted itself")
+    @Test("item 223: .now removes equal notifications from the queue, even if it is not posted itself")
     func nowTakesEquals() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -129,7 +129,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("what is asap comes behind observers of any order, and those that it is posted to are called in theirs")
+    @Test(".asap notifications are posted after observers of any order, and call their observers in order")
     func behindObservers() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -145,7 +145,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("idle notifications wait while anything is ready, and while the run only looks")
+    @Test("idle notifications wait while anything is ready, and in runs with a zero limit")
     func whenIdleWaits() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -161,7 +161,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("a sleeping loop is woken from another thread, for either style", arguments: [true, false])
+    @Test("another thread wakes a sleeping loop, for either style", arguments: [true, false])
     func wakes(_ isAsap: Bool) async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -177,7 +177,7 @@ final class Sender: Sendable {}
             other.enqueue("a", isAsap ? .asap : .whenIdle)
             #expect(done.wait())
             thread.finish()
-            // And on its own thread, while it is about to sleep.
+            // On its own thread, the loop is about to sleep.
             loop.keepAlive()
             loop.on(.beforeWaiting, order: .max, repeats: false) { _ in queue.enqueue("b", isAsap ? .asap : .whenIdle) }
             #expect(loop.run(for: Patience.normal) == .stopped)
@@ -186,7 +186,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("what a posted notification enqueues waits for the next pass, and the loop does not sleep over it")
+    @Test("a notification that an observer enqueues waits for the next pass, and the loop does not sleep over it")
     func nextPass() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -203,7 +203,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("an observer that enqueues an equal before each sleep does not keep it from being posted")
+    @Test("an observer that enqueues an equal notification before each sleep does not prevent its posting")
     func coalescedInEachPass() async throws {
         try await onFreshThread { loop in
             let (queue, posted, passes) = (TextQueue(on: loop), Counter(), Counter())
@@ -221,7 +221,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("what comes while one is posted waits for the next pass, also where both wait for different modes")
+    @Test("a notification that is enqueued during a posting waits for the next pass, also if their modes differ")
     func onePassForAllModes() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -239,7 +239,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("one that enqueues itself in any style keeps nobody from being served", arguments: [true, false])
+    @Test("a notification that enqueues itself in any style starves nothing", arguments: [true, false])
     func endless(_ isAsap: Bool) async throws {
         try await onFreshThread(timeSlice: .milliseconds(4)) { loop in
             let style = isAsap ? GRunLoop.PostingStyle.asap : .whenIdle
@@ -276,7 +276,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("a run does not sleep over what is asap, though one that was nested in beforeWaiting has served the wake-up")
+    @Test("a run does not sleep over .asap, even if a run nested in beforeWaiting has used the wake-up")
     func leftByNestedRun() async throws {
         try await onFreshThread { loop in
             let queue = TextQueue(on: loop)
@@ -293,7 +293,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("one that posts itself now does so as often as it says")
+    @Test("a notification may post itself with .now, as often as it asks")
     func nowInNow() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -308,7 +308,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("once the time slice is used up the rest waits for another pass, but not at the exit of a run")
+    @Test("after the time slice the remaining notifications wait for another pass, but not at the exit of a run")
     func timeSlice() async throws {
         try await onFreshThread(timeSlice: .zero) { loop in
             let trace = Recorder()
@@ -326,7 +326,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("in virtual time it posts as ever, and the clock stands")
+    @Test("in virtual time notifications are posted as usual, and the clock does not move")
     func virtualTime() async throws {
         try await onFreshThread { _ in
             GRunLoop.withVirtualTime { time in
@@ -362,7 +362,7 @@ final class Sender: Sendable {}
             queue.enqueue("default", style, [], [.default])
             queue.enqueue("both", style, [], ["private", .default, .default])
             queue.enqueue("never", style, [], [])
-            // Neither keeps another mode from being finished.
+            // Neither notification keeps another mode alive.
             #expect(loop.run(mode: "other", for: Patience.normal) == .finished)
             #expect(trace.take() == [])
             #expect(loop.run(mode: "private", for: Patience.normal) == .finished)
@@ -378,7 +378,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("while nothing waits nothing of a queue is in the loop, whatever it was before: posted, taken out, coalesced")
+    @Test("while nothing waits, a queue has nothing in the loop, even after posting, removing or coalescing")
     func nothingWhenEmpty() async throws {
         try await onFreshThread { loop in
             let items = { loop.description.split(separator: "<GRunLoop.").count - 1 }
@@ -402,7 +402,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("a run nested in an observer goes on with what waits, in either style", arguments: [true, false])
+    @Test("a run nested in an observer posts the waiting notifications, in either style", arguments: [true, false])
     func nested(_ isAsap: Bool) async throws {
         try await onFreshThread { loop in
             let style = isAsap ? GRunLoop.PostingStyle.asap : .whenIdle
@@ -425,10 +425,10 @@ final class Sender: Sendable {}
     }
 }
 
-@Suite("Notification queues: what is the same") struct NotificationCoalescingTests {
+@Suite("Notification queues: coalescing") struct NotificationCoalescingTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let coalescing: GRunLoop.Coalescing
-        /// Of those below, what is left.
+        /// The notifications that remain.
         let left: [String]
         var testDescription: String { "\(coalescing.rawValue)" }
     }
@@ -440,7 +440,7 @@ final class Sender: Sendable {}
         Case(coalescing: [.onName, .onSender], left: ["a2", "a-", "b1", "b2", "b-"]),
     ]
 
-    /// Names "a" and "b" of each of two senders, and of none; the numbers are the payloads.
+    /// Enqueues names "a" and "b" for each of two senders and without a sender. The numbers are the payloads.
     private func fill(_ queue: TextQueue, _ one: Sender, _ two: Sender) {
         for (number, name) in ["a", "b"].enumerated() {
             for (sender, payload) in [(one, 1), (two, 2), (nil, 3)] as [(Sender?, Int)] {
@@ -459,7 +459,7 @@ final class Sender: Sendable {}
         return Set(trace.lines)
     }
 
-    @Test("item 223: what is enqueued takes its equals out, by name, sender, both or none", arguments: cases)
+    @Test("item 223: an enqueued notification removes its equals, by name, sender, both or none", arguments: cases)
     func coalescing(_ each: Case) async throws {
         try await onFreshThread { loop in
             let queue = TextQueue(on: loop)
@@ -473,7 +473,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("item 223: dequeue takes out what is the same, by name, sender, both or none", arguments: cases)
+    @Test("item 223: dequeue removes equal notifications, by name, sender, both or none", arguments: cases)
     func dequeue(_ each: Case) async throws {
         try await onFreshThread { loop in
             let queue = TextQueue(on: loop)
@@ -483,14 +483,14 @@ final class Sender: Sendable {}
                 matching: .init(name: "a", sender: one, payload: 99), coalescing: each.coalescing)
             #expect(count == 6 - each.left.count)
             #expect(posted(queue) == Set(each.left))
-            // No sender is one as well.
+            // A missing sender equals another missing sender.
             fill(queue, one, two)
             #expect(queue.dequeue(matching: .init(name: "b", payload: 0), coalescing: .onSender) == 2)
             #expect(posted(queue) == ["a1", "a2", "b1", "b2"])
         }
     }
 
-    @Test("the last one counts, and stands behind the others")
+    @Test("of equal notifications the last one is kept, behind the others")
     func lastCounts() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -501,14 +501,14 @@ final class Sender: Sendable {}
             queue.enqueue("a", 3, .asap)
             #expect(loop.run(for: Patience.normal) == .finished)
             #expect(trace.take() == ["b 2", "a 3"])
-            // A burst for a mode that never runs holds one.
+            // A burst for a mode that never runs leaves one notification.
             for number in 1...10_000 { queue.enqueue("a", number, .asap, .onName, ["never"]) }
             #expect(queue.count == 1)
             withExtendedLifetime(observation) {}
         }
     }
 
-    /// Two of one hash that are not equal; and whoever compares them uses the queue.
+    /// Two names with one hash that are not equal. Comparing them uses the queue.
     struct Name: Hashable, Sendable {
         let text: String
         let compared: @Sendable () -> Void
@@ -523,7 +523,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("names may do anything when they are compared: it is the program's code, and runs without a lock")
+    @Test("comparing names may do anything: it is the program's code, and runs without a lock")
     func namesUseTheQueue() async throws {
         try await onFreshThread { loop in
             let queue = GRunLoop.NotificationQueue<Name, Void>(on: loop)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of a mode's observers beside a model of it: an array that is sorted at each addition.
+// Compares the list of a mode's observers with a model: an array that is sorted at each addition.
 
 import TestSupport
 import Testing
@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(
-        "item 145: whatever comes and goes, it is in calling order, and knows which stages are watched",
+        "item 145: the list stays in calling order during additions and removals, and knows the watched stages",
         arguments: 1...20)
     func model(seed: UInt64) {
         var random = SeededRandom(seed: seed)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items 148 to 151, 154, 155: observers come and go, and runs nest, while a stage is being notified.
+// Items 148 to 151, 154, 155: observers are added and removed, and runs nest, while a stage is being notified.
 
 import GRunLoop
 import TestSupport
@@ -10,20 +10,20 @@ import Testing
         .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit,
     ]
 
-    @Test("item 148: an observer is not called in a run that is nested in its own closure; others are")
+    @Test("item 148: an observer is not called in a run that is nested in its own closure; other observers are")
     func nested() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
             loop.keepAlive("M")
             let observer = loop.on(.all, order: 0, repeats: true) { _ in
                 record("outer")
-                // It only looks: the outer run's deadline would wake one that sleeps, at any of these calls.
+                // Runs with a zero limit. The outer run's deadline would wake a sleeping run at any of these calls.
                 loop.run(mode: "M", for: .zero)
             }
             loop.add(observer, forMode: "M")
             record.observe(loop, "M", order: 1)
             loop.keepAlive()
-            // Every stage of this run: six calls of the observer, none of them inside another.
+            // The run has every stage: six calls of the observer, not nested in each other.
             loop.run(for: .milliseconds(1))
             let inner = Self.stages.filter { $0 != .beforeWaiting && $0 != .afterWaiting }.map(\.description)
             let calls = record.count(of: "outer")
@@ -79,7 +79,7 @@ import Testing
                 record.observe(loop, .default, [.beforeTimers, .beforeSources], order: -1, prefix: "before ")
                 record.observe(loop, .default, [.beforeTimers, .beforeSources], order: 1, prefix: "after ")
             }
-            // The stage has another observer behind Z, so that the notification goes on.
+            // The stage has another observer behind Z, so that the notification continues.
             record.observe(loop, .default, .beforeTimers, order: 2)
             loop.run(for: .zero)
             #expect(record.take() == ["Z", "beforeTimers", "before beforeSources", "after beforeSources"])
@@ -103,7 +103,7 @@ import Testing
             #expect(gone.value == 1)
             observer.invalidate()
             #expect(gone.value == 1)
-            // One that does not repeat is invalidated by its call.
+            // An observer that does not repeat is invalidated by its call.
             let once = Self.observer(repeats: false, gone)
             loop.add(once, forMode: .default)
             loop.on(.entry, order: 1) { _ in #expect(gone.value == 2) }
@@ -126,7 +126,7 @@ import Testing
         weak var observer: GRunLoop.Observer?
     }
 
-    @Test("item 154: an observer that has left the loop goes with the next pass, in a run that never sleeps as well")
+    @Test("item 154: an observer that has left the loop is released in the next pass, also in a run that never sleeps")
     func releasedWithoutASleep() async throws {
         try await onFreshThread { loop in
             let left = Shared(Weak())
@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test(
-        "a deinit that an observer's end causes may use the loop in every way: no lock is held",
+        "a deinit of an observer's closure may make any call on the loop: no lock is held",
         arguments: [true, false])
     func reentrantDeinit(isCommon: Bool) async throws {
         try await onFreshThread { loop in
@@ -190,7 +190,7 @@ import Testing
                 return observer
             }
             weak var weakObserver: GRunLoop.Observer?
-            // Invalidated in a callout; removed, where the loop has the last reference; its own end.
+            // Tries two ends: invalidation in a callout, and a removal after which no reference is left.
             let invalidated = make()
             loop.on(.entry, order: -1, repeats: false) { _ in invalidated.invalidate() }
             loop.run(for: .zero)

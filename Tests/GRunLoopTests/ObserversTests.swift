@@ -10,7 +10,7 @@ import Testing
         .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit,
     ]
 
-    @Test("item 145: at every stage observers are called in ascending order, equal ones in the order of addition")
+    @Test("item 145: at every stage observers are called in ascending order, equal orders in the order of addition")
     func order() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -59,7 +59,7 @@ import Testing
             loop.after(.milliseconds(1)) {}
             loop.after(.milliseconds(2)) {}
             #expect(loop.run(for: .seconds(20)) == .finished)
-            // One pass or two: the second timer may have become due with the first.
+            // The run makes one pass or two: the second timer may become due together with the first.
             #expect(all.lines.first == "entry")
             #expect(all.lines.last == "exit")
             #expect(Set(all.lines) == Set(Self.stages.map(\.description)))
@@ -75,7 +75,7 @@ import Testing
         #expect(GRunLoop.Activity.all.rawValue == 0x0FFF_FFFF)
     }
 
-    @Test("item 147: one that does not repeat is called once in all, valid during it, and in no mode right after")
+    @Test("item 147: a one-shot observer is called once, while it is valid, and leaves all modes right after")
     func once() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -93,7 +93,7 @@ import Testing
             }
             loop.add(once, forMode: .common)
             loop.add(once, forMode: "N")
-            // The next observer of the same stage sees what has become of it.
+            // The next observer of the same stage sees the state after the call.
             loop.on(.beforeTimers, order: 1) { _ in state(once) }
             loop.keepAlive()
             loop.keepAlive("N")
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test("item 147: one that does not repeat is not called again in a nested run, nor after it")
+    @Test("item 147: an observer that does not repeat is not called again in a nested run, nor after it")
     func onceNested() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -115,7 +115,7 @@ import Testing
             }
             let first = loop.on(.entry, order: -1, repeats: false) { _ in
                 record("first")
-                // It calls `once` before the outer notification comes to it.
+                // The nested run calls `once` before the outer notification reaches it.
                 loop.run(for: .zero)
             }
             loop.add(once, forMode: .default)
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    @Test("item 153: an observer that is added twice to a mode is called once for a stage, and removed at once")
+    @Test("item 153: an observer that is added twice to a mode is called once for a stage, and one removal removes it")
     func addedTwice() async throws {
         try await onFreshThread { loop in
             let record = Recorder()

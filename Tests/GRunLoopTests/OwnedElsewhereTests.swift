@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop sleeps with a descriptor of its own where other threads own every context that it serves.
+// If other threads own every context of a loop, the loop sleeps with a descriptor of its own.
 
 import CGRunGLib
 import Glibc
@@ -21,7 +21,7 @@ import Testing
             g_main_context_pop_thread_default(context.pointer)
             let owner = ContextOwner(context.pointer)
             loop.on(.afterWaiting) { _ in
-                // Whatever woke it is used up: else each wait would end at once, for ever.
+                // The wake-up must be consumed. Otherwise each wait would end immediately, forever.
                 var record = pollfd(fd: loop.wakeDescriptor, events: Int16(POLLIN), revents: 0)
                 trace("\(record.fd >= 0) \(poll(&record, 1, 0))")
             }
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(
-        "in one run a context is served from when another thread lets it go until it leaves the mode, and is free then")
+        "a run serves a context from its release by another thread until it leaves the mode, and then frees it")
     func comesAndGoes() async throws {
         let context = TestContext()
         let trace = Recorder()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the core offers to the other products of the package, used as they use it: without @testable.
+// The core's package interface, used as other products of the package use it: without @testable.
 
 import GRunLoop
 import Glibc
@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct PackageInterfaceTests {
-    @Test("a loop is current on its own thread, and in virtual time it is not, but the thread is still its own")
+    @Test("a loop is current on its own thread; in virtual time it is not, but the thread still belongs to it")
     func whoCalls() async throws {
         try await onFreshThread { loop in
             #expect(loop.isCurrent && loop.isOfThisThread && loop.isCalledOnOwnThread(by: "test"))
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test("a time in nanoseconds is the nearest one, at least one of a positive span, and the last that there is")
+    @Test("a time is the nearest number of nanoseconds, at least one for a positive span, at most the last reading")
     func times() {
         #expect(Duration.seconds(-2).wholeNanoseconds == -2_000_000_000)
         #expect(Duration(secondsComponent: 0, attosecondsComponent: 1).wholeNanoseconds == 1)

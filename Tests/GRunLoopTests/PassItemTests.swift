@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one pass services: part 1.3, items 50, 51 and 54 to 56.
+// The items that one pass services: part 1.3, items 50, 51 and 54 to 56.
 
 import GRunLoop
 import TestSupport
 import Testing
 
 @Suite struct PassItemTests {
-    @Test("item 50: of a wake-up, due timers and ready descriptors, a pass services exactly one, and each has its turn")
+    @Test("item 50: a pass services one item of a wake-up, due timers and ready descriptors, and each has its turn")
     func oneItemAPass() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -26,7 +26,7 @@ import Testing
                 trace("pass")
                 passes.increment()
             }
-            // Four items, so in the fifth pass there is nothing left.
+            // There are four items, so the fifth pass finds none.
             loop.on(.beforeWaiting) { _ in if passes.value == 5 { loop.stop() } }
             #expect(loop.run(mode: .default) == .stopped)
             let serviced = trace.lines.split(separator: "pass", omittingEmptySubsequences: false).dropFirst().map(
@@ -39,12 +39,12 @@ import Testing
     }
 
     @Test(
-        "item 51: every timer that is due fires in the one pass that services the timers, in the order of their dates")
+        "item 51: every due timer fires in the one pass that services the timers, in the order of their dates")
     func allDueTimers() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
             loop.on(.beforeTimers) { _ in trace("pass") }
-            // Far enough ahead that none is due when it is made: it would be due from then on only.
+            // Starts far enough ahead that no timer is due when it is made. A due timer would count from then on only.
             let start = GRunLoop.now.advanced(by: .milliseconds(100))
             for milliseconds in [3, 1, 4, 2] {
                 let timer = GRunLoop.Timer(fireAt: start.advanced(by: .milliseconds(milliseconds))) { _ in
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "item 54: a run that returns after a source performs only the first of two, and the other one stays signalled")
+        "item 54: a run that returns after a source performs only the first of two; the other source stays signalled")
     func firstSourceOnly() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test("item 56: after a pass in which a source was handled there is always another pass before the loop sleeps")
+    @Test("item 56: a pass that handled a source is always followed by another pass before the loop sleeps")
     func anotherPassBeforeSleep() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct PassTests {
-    @Test("item 40: entry comes once before the first pass and exit once after the last, for every result")
+    @Test("item 40: entry is sent once before the first pass and exit once after the last pass, for every result")
     func entryAndExit() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -18,11 +18,11 @@ import Testing
                 #expect(lines.dropFirst().dropLast().allSatisfy { $0 == "beforeTimers" }, "\(lines)")
                 return lines.count - 2
             }
-            // finished, after three passes
+            // Finishes after three passes.
             for delay in 1...3 { loop.after(.milliseconds(5 * delay)) {} }
             #expect(passes(.finished) { loop.run(mode: .default) } >= 1)
             let source = loop.keepAlive()
-            // stopped, after three passes
+            // Stops after three passes.
             for delay in 1...3 {
                 loop.after(.milliseconds(5 * delay)) { if delay == 3 { loop.stop() } }
             }
@@ -32,7 +32,7 @@ import Testing
             #expect(passes(.timedOut) { loop.run(for: .milliseconds(20)) } >= 1)
             loop.after(.milliseconds(1)) { source.signal() }
             #expect(passes(.handledSource) { loop.run(for: .seconds(60), returningAfterSourceHandled: true) } >= 1)
-            // stopped before there is a pass
+            // Stops before the first pass.
             loop.on(.entry, repeats: false) { _ in loop.stop() }
             #expect(passes(.stopped) { loop.run(mode: .default) } == 0)
         }
@@ -46,7 +46,7 @@ import Testing
             trace.observe(loop)
             loop.perform {
                 trace("block")
-                // Blocks are not run again before the wait: no source was handled.
+                // Blocks do not run again before the wait, because no source was handled.
                 loop.perform { trace("block of block") }
             }
             loop.after(.milliseconds(10)) {
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test(
-        "items 41, 43: after a source was performed blocks run again, the pass only looks, and services what is ready")
+        "items 41, 43: after a source was performed, blocks run again, and the pass polls and services ready items")
     func orderWithSource() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test("item 43: after a source was performed that pass services a ready descriptor as well, and waits for nothing")
+    @Test("item 43: after a source was performed, the pass also services a ready descriptor, and does not wait")
     func pollAfterSource() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test("item 44: beforeWaiting and afterWaiting come as a pair, also when the wait ends at once")
+    @Test("item 44: beforeWaiting and afterWaiting are sent as a pair, also when the wait ends immediately")
     func waitingIsAPair() async throws {
         try await onFreshThread { loop in
             let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting"]
@@ -172,7 +172,7 @@ import Testing
     }
 
     @Test(
-        "items 46, 49: what a beforeWaiting observer signals or enqueues without a wake-up waits until the sleep ends"
+        "items 46, 49: work that a beforeWaiting observer adds without a wake-up waits until the sleep ends"
     )
     func signalledBeforeWaiting() async throws {
         try await onFreshThread { loop in
@@ -195,7 +195,7 @@ import Testing
                     "beforeTimers", "beforeSources", "source", "exit",
                 ])
             withExtendedLifetime(timer) {}
-            // Here the sleep ends with the time: the block still runs, the source has to wait for another run.
+            // Here the sleep ends with the time limit. The block still runs, but the source waits for another run.
             loop.on(.beforeWaiting, order: 1, repeats: false) { _ in
                 source.signal()
                 loop.perform { trace("block") }
@@ -238,7 +238,7 @@ import Testing
         }
     }
 
-    @Test("item 48: a block that a block of the first step enqueues sleeps with the loop when no source was handled")
+    @Test("item 48: a block that a block of the first step enqueues waits during the sleep if no source was handled")
     func blockOfBlock() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs build on a run loop: part 1.19, items 272 to 276, 278 and 280.
+// Patterns that programs build on a run loop: part 1.19, items 272 to 276, 278 and 280.
 
 import GRunLoop
 import GRunLoopDiagnostics
@@ -7,7 +7,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// How long a thread of this process has had a processor, in nanoseconds.
+/// The time for which a thread of this process has had a processor, in nanoseconds.
 private func processorTime(of thread: pid_t) -> String? {
     guard let file = fopen("/proc/self/task/\(thread)/schedstat", "r") else { return nil }
     defer { fclose(file) }
@@ -18,7 +18,7 @@ private func processorTime(of thread: pid_t) -> String? {
 }
 
 @Suite struct PatternTests {
-    @Test("item 272: a thread kept alive by a source is reached by performs, idles at no cost, and ends by a flag")
+    @Test("item 272: a source keeps a thread alive that receives performs, idles at no cost, and ends by a flag")
     func keptAlive() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -41,7 +41,7 @@ private func processorTime(of thread: pid_t) -> String? {
         }
     }
 
-    @Test("item 278: a loader's thread signals the delegate's source and wakes its loop: callbacks come on that thread")
+    @Test("item 278: a loader's thread signals the delegate's source and wakes its loop: callbacks run on that thread")
     func loader() async throws {
         try await onFreshThread { loop in
             let delegateThread = threadID
@@ -98,7 +98,7 @@ private func processorTime(of thread: pid_t) -> String? {
         }
     }
 
-    @Test("item 274: another thread's stop makes run() return, and the worker goes on behind it")
+    @Test("item 274: another thread's stop makes run() return, and the worker continues after it")
     func stopFromOutside() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -116,13 +116,13 @@ private func processorTime(of thread: pid_t) -> String? {
         }
     }
 
-    @Test("item 275: a monitor tells a stall from a sleep by the last activity before nothing more comes")
+    @Test("item 275: a monitor distinguishes a stall from a sleep by the last activity that it has seen")
     func stallMonitor() async throws {
         try await onFreshThread { _ in
             let worker = LoopThread.running()
             let loop = worker.loop
             let monitor = StallMonitor(of: loop)
-            // The first pass that the observer sees.
+            // Forces a first pass for the observer.
             loop.wakeUp()
             #expect(monitor.activities.wait(for: 4))
             worker.waitUntilAsleep()
@@ -150,7 +150,7 @@ private func processorTime(of thread: pid_t) -> String? {
         }
     }
 
-    @Test("item 276: passes that do not wait still tell a monitor that the loop goes on")
+    @Test("item 276: passes that do not wait still show a monitor that the loop is alive")
     func busyLoop() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -168,7 +168,7 @@ private func processorTime(of thread: pid_t) -> String? {
         }
     }
 
-    @Test("item 280: a run that is over when its timer's long callout returns has made one pass")
+    @Test("item 280: a run whose limit passes during a timer's long callout has made one pass")
     func longCallout() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -176,7 +176,7 @@ private func processorTime(of thread: pid_t) -> String? {
             let limit = GRunLoop.now.advanced(by: .milliseconds(500))
             let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { _ in
                 trace("timer")
-                // The time of the run is counted from its first pass, which a busy machine may delay.
+                // The time limit starts with the first pass, which a busy machine may delay.
                 while GRunLoop.now < limit.advanced(by: .seconds(1)) { usleep(5_000) }
             }
             loop.add(timer, forMode: .default)
@@ -189,7 +189,7 @@ private func processorTime(of thread: pid_t) -> String? {
     }
 }
 
-/// A watchdog of a loop, as programs have it: an observer of everything, and somebody else who waits for it.
+/// A watchdog of a loop, as programs write it: an observer of all activities, and a thread that waits for them.
 private final class StallMonitor: Sendable {
     enum Finding: Equatable {
         case goesOn
@@ -208,7 +208,7 @@ private final class StallMonitor: Sendable {
         loop.add(observer, forMode: .default)
     }
 
-    /// On another thread than the loop's.
+    /// Runs on another thread than the loop's.
     func watch() -> Finding {
         if activities.wait(for: activities.value + 1, timeout: .milliseconds(20)) { return .goesOn }
         let activity = last.value

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Performing on another thread: part 1.16, items 229 to 235 and 237.
+// Performs on another thread: part 1.16, items 229 to 235 and 237.
 
 import GRunLoop
 import TestSupport
@@ -10,7 +10,7 @@ private struct Failure: Error, Equatable {
 }
 
 @Suite struct PerformTests {
-    @Test("item 229: a perform wakes the sleeping loop and runs in its first mode; without modes in the common ones")
+    @Test("item 229: a perform wakes the sleeping loop and runs in its first mode; without modes, in the common modes")
     func wakesTheLoop() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -43,7 +43,7 @@ private struct Failure: Error, Equatable {
         }
     }
 
-    @Test("item 230: performAndWait blocks until it was performed, and hands back the answer or what was thrown")
+    @Test("item 230: performAndWait blocks until the closure was called, and returns its result or throws its error")
     func waits() async throws {
         try await onFreshThread { _ in
             let thread = LoopThread.running()
@@ -63,7 +63,7 @@ private struct Failure: Error, Equatable {
         }
     }
 
-    @Test("item 231: on the loop's own thread performAndWait performs at once")
+    @Test("item 231: on the loop's own thread performAndWait calls the closure directly")
     func ownThreadAtOnce() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -115,7 +115,7 @@ private struct Failure: Error, Equatable {
         }
     }
 
-    @Test("item 232: waiting for nothing is a programmer error, and says so")
+    @Test("item 232: waiting with an empty list of modes is a programmer error, with a message")
     func waitingForNothing() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = try GRunLoop.main.performAndWait(inModes: []) { 1 }
@@ -127,7 +127,7 @@ private struct Failure: Error, Equatable {
     }
 
     @Test(
-        "item 233: an ended thread refuses performs; those that are queued at its end are dropped, and waiters are told"
+        "item 233: an ended thread refuses performs; those that are queued at its end are dropped, and waiters fail"
     )
     func threadHasEnded() async throws {
         try await onFreshThread { _ in
@@ -148,7 +148,7 @@ private struct Failure: Error, Equatable {
                     }
                 }
             }
-            // A waiter is the first in the queue: its being told is not left to those behind it.
+            // A waiter is first in the queue. Its error must not depend on the performs behind it.
             #expect(waitUntil { loop.description.contains("signalled = Yes") })
             try loop.performOnThread { trace("performed") }
             mayEnd.set()
@@ -164,7 +164,7 @@ private struct Failure: Error, Equatable {
     }
 
     @Test(
-        "item 234: a perform is a version-0 source by its stack, not a timer: it ends a run that returns after a source"
+        "item 234: a perform is a version-0 source by its stack, not a timer; it ends a run that returns after a source"
     )
     func isASource() async throws {
         try await onFreshThread { loop in
@@ -177,7 +177,7 @@ private struct Failure: Error, Equatable {
         }
     }
 
-    @Test("item 235: everything that is queued is performed in one pass, first in first out")
+    @Test("item 235: all queued performs run in one pass, first in, first out")
     func allInOnePass() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -196,7 +196,7 @@ private struct Failure: Error, Equatable {
     }
 
     @Test(
-        "item 237: a flag set by another thread does not end run(mode:before:) at once; set by work on the loop it does"
+        "item 237: a flag set by another thread does not end run(mode:before:); a flag set by work on the loop does"
     )
     func flags() async throws {
         try await onFreshThread { _ in
@@ -220,7 +220,7 @@ private struct Failure: Error, Equatable {
         }
     }
 
-    @Test("item 237: a flag that is set by a perform ends the wait for it")
+    @Test("item 237: a flag that a perform sets ends the wait for the flag")
     func flagSetByPerform() async throws {
         try await onFreshThread { _ in
             let isDone = Flag()

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A debug build that perturbs its own timing: what the seed decides, what stays as it is, and what is refused.
+// A debug build can perturb its own timing. The seed decides the deviations, and wrong settings are refused.
 
 import TestSupport
 import Testing
 
 @Suite("Perturbed timing") struct PerturbationTests {
-    @Test("a perturbed slice is used up after each item, and the report of the process counts it")
+    @Test("a perturbed time slice ends after each item, and the report of the process counts it")
     func slice() throws {
         let child = runChild("perturbed-slice")
         #expect(child.status == 0)
@@ -18,14 +18,14 @@ import Testing
         }
     }
 
-    @Test("sites that are not named do not deviate: a pass has the order that it always has")
+    @Test("sites that are not named do not deviate: a pass keeps its usual order")
     func others() {
         let child = runChild("perturbed-elsewhere")
         #expect(child.status == 0)
         #expect(child.output == ["block 1", "block 2", "timer"])
     }
 
-    @Test("a GRUN_PERTURB that names no site ends the process with a message")
+    @Test("an invalid GRUN_PERTURB ends the process with a message")
     func nonsense() {
         let child = runChild("perturbed-by-nonsense")
         #expect(child.status == 2)

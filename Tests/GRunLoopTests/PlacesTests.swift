@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The modes that an item is in, beside a model of them: from one mode to so many that they are found by a table.
+// Compares the modes of an item with a model: from one mode to so many modes that a table finds them.
 
 import TestSupport
 import Testing
@@ -7,7 +7,7 @@ import Testing
 @testable import GRunLoop
 
 @Suite("The modes of an item") struct PlacesTests {
-    @Test("whatever modes an item joins and leaves, it knows which it is in", arguments: 1...20)
+    @Test("an item always knows its modes, whatever modes it joins and leaves", arguments: 1...20)
     func model(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let modes = (0..<30).map { ModeState(name: GRunLoop.Mode("mode \($0)"), isCommon: false) }
@@ -32,7 +32,7 @@ import Testing
             #expect(met.sorted() == model.sorted())
             #expect((places.first == nil) == model.isEmpty && (places.single != nil) == (model.count == 1))
         }
-        // As an item that ends leaves its modes.
+        // Leaves the modes as an ending item does.
         while let first = places.first {
             let number = modes.indices.first { first === modes[$0] }
             #expect(number.flatMap { model.remove($0) } != nil)
@@ -41,7 +41,7 @@ import Testing
         #expect(model.isEmpty)
     }
 
-    @Test("a source that is in several modes is signalled in those of now, and left in all by its end")
+    @Test("a source in several modes is signalled in its present modes, and its end removes it from all modes")
     func memberships() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

@@ -11,7 +11,7 @@ import Testing
 private typealias Port = GRunLoop.Port
 private typealias Message = GRunLoop.PortMessage
 
-/// Where two threads meet.
+/// A meeting point of two threads.
 private final class Meeting: Sendable {
     private let count = Atomic(0)
 
@@ -22,7 +22,7 @@ private final class Meeting: Sendable {
 }
 
 @Suite("Ports, misused", .serialized) struct PortBadInputTests {
-    @Test("a port is in one loop at a time: a second one is refused, with a message")
+    @Test("a port is in one loop at a time: a second loop refuses it, with a message")
     func twoLoops() async throws {
         try await onFreshThread { loop in
             let port = Port()
@@ -36,7 +36,7 @@ private final class Meeting: Sendable {
         }
     }
 
-    @Test("invalidated in its own handler it delivers nothing more, and the rest is let go")
+    @Test("a port that its handler invalidates delivers nothing more, and releases the rest")
     func invalidatedInside() async throws {
         try await onFreshThread { loop in
             let (box, count) = (Shared<Port?>(nil), Counter())
@@ -59,7 +59,7 @@ private final class Meeting: Sendable {
         }
     }
 
-    @Test("item 243: two threads invalidate a port at once, and who asked for it is told once")
+    @Test("item 243: if two threads invalidate a port together, the invalidation handler is called once")
     func invalidatedTwice() {
         let worker = LoopThread.running()
         let told = Counter()
@@ -83,7 +83,7 @@ private final class Meeting: Sendable {
         worker.finish()
     }
 
-    @Test("who waits for room is told when the port becomes invalid")
+    @Test("a sender that waits for room gets an error when the port becomes invalid")
     func invalidatedWhileFull() {
         let (port, isWaiting) = (Port(capacity: 1), Flag())
         _ = port.trySend(Message())
@@ -99,14 +99,14 @@ private final class Meeting: Sendable {
         for thread in threads { thread.join() }
     }
 
-    @Test("item 240: nobody overtakes a sender that waits, not even between a message's leaving and its handler")
+    @Test("item 240: no message overtakes a waiting sender, not even between the removal of a message and its handler")
     func overtaken() async throws {
         try await onFreshThread { loop in
             let (ids, results) = (Shared<[UInt32]>([]), Shared<[Bool]>([]))
             let port = Port(capacity: 1) { message in ids.update { $0.append(message.id) } }
             let isWaiting = Flag()
             do {
-                // The loop has the last reference to it, and lets it go when it has taken the other port's message.
+                // The loop has the last reference to this port, and releases it when it has taken the message.
                 let atEnd = Witness { results.update { $0.append(port.trySend(Message(id: 3))) } }
                 let first = Port { message in
                     message.receivePort?.invalidate()
@@ -130,7 +130,7 @@ private final class Meeting: Sendable {
         }
     }
 
-    @Test("a message that was received and is sent again does not hold the port that it came through")
+    @Test("a received message that is sent again does not keep the port through which it came")
     func sentAgain() async throws {
         try await onFreshThread { loop in
             let found = Shared<Message?>(nil)
@@ -148,14 +148,14 @@ private final class Meeting: Sendable {
                 loop.remove(port, forMode: .default)
                 found.value = nil
             }
-            // What the pass has kept.
+            // Releases the objects that the pass has kept.
             loop.keepAlive()
             loop.run(mode: .default, for: .zero, returningAfterSourceHandled: false)
             #expect(gone == nil)
         }
     }
 
-    @Test("a message to oneself comes in the next pass; other items have their turn, and timers keep time")
+    @Test("a message that a handler sends to its own port arrives in the next pass, and delays no other items")
     func toOneself() async throws {
         try await onFreshThread(timeSlice: .milliseconds(4)) { loop in
             let (box, messages, fires, blocks) = (Shared<Port?>(nil), Counter(), Counter(), Counter())
@@ -200,13 +200,13 @@ private final class Meeting: Sendable {
             let source = GRunLoop.DescriptorSource(descriptor: event.descriptor) { _, _ in note(2) }
             try loop.add(source, forMode: .default)
             #expect(loop.run(for: .seconds(30)) == .stopped)
-            // Messages are in memory, of which up to 64 are served before the kernel is asked again.
+            // Messages are in memory. The loop serves up to 64 of them before it asks the kernel again.
             #expect(counts.value[0] > 1000 && counts.value[1] > 1000 && counts.value[2] > 20, "\(counts.value)")
             for port in ports { port.invalidate() }
         }
     }
 
-    @Test("a run that a handler begins goes on with the next message")
+    @Test("a run that a handler starts continues with the next message")
     func nested() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -222,7 +222,7 @@ private final class Meeting: Sendable {
         }
     }
 
-    @Test("the sender's thread, and the port that a message carries, may be gone when it comes")
+    @Test("the sender's thread may have ended, and a port in the message may be released, before the message arrives")
     func senderIsGone() async throws {
         try await onFreshThread { loop in
             let (found, box) = (Shared<[Bool]>([]), Shared<Port?>(nil))
@@ -241,14 +241,14 @@ private final class Meeting: Sendable {
             }.join()
             other.invalidate()
             #expect(loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) == .handledSource)
-            // The port left the loop that has ended, and takes messages for another.
+            // The port left the loop that has ended, and another loop can serve it.
             #expect(found.value == [true, true, false] && box.value?.count == 1)
             if let own = box.value { loop.add(own, forMode: .default) }
             #expect(loop.run(mode: .default, for: .zero, returningAfterSourceHandled: true) == .handledSource)
         }
     }
 
-    @Test("eight threads, a small port, many messages: each comes once, in order per thread", .timeLimit(.minutes(2)))
+    @Test("eight threads, a small port, many messages: each arrives once, in thread order", .timeLimit(.minutes(2)))
     func storm() async throws {
         let each = sanitizer == nil ? 20_000 : 2_000
         try await onFreshThread(timeSlice: .milliseconds(4)) { loop in
@@ -276,7 +276,7 @@ private final class Meeting: Sendable {
         }
     }
 
-    @Test("messages of many sizes of queue, and a backlog, are let go when nobody takes them")
+    @Test("messages of queues of many sizes, and a backlog, are released when nobody takes them")
     func letGo() {
         for count in [0, 1, 15, 16, 17, 1000, 5000] {
             let (port, reply) = (Port(), Shared<Port?>(Port()))
@@ -295,7 +295,7 @@ private final class Meeting: Sendable {
 }
 
 @Suite("Ports, for await") struct PortAwaitTests {
-    @Test("a message that the task has not taken is let go without a lock: what it holds may end the wait itself")
+    @Test("a message that the task has not taken is released without a lock: its captures may end the wait")
     func letGo() async throws {
         try await withWorker { loop in
             for _ in 0..<20 {
@@ -319,7 +319,7 @@ private final class Meeting: Sendable {
         }
     }
 
-    @Test("messages come to a task one by one, in order; what it has not asked for waits in the port")
+    @Test("a task gets messages one by one, in order; messages that it has not requested wait in the port")
     func messages() async throws {
         try await withWorker { loop in
             let port = Port(capacity: 4)
@@ -327,7 +327,7 @@ private final class Meeting: Sendable {
             var iterator = messages.makeAsyncIterator()
             for id: UInt32 in 1...4 { #expect(await port.send(Message(id: id))) }
             #expect(await iterator.next()?.id == 1)
-            // Then the loop has nothing more to do: three wait, since nobody has asked for them.
+            // The loop then has nothing more to do: three messages wait, because the task has not requested them.
             try await loop.waitUntilIdle()
             let sendNow: (UInt32) -> Bool = { port.trySend(Message(id: $0)) }
             try #require(sendNow(5) && !sendNow(6))
@@ -339,7 +339,7 @@ private final class Meeting: Sendable {
         }
     }
 
-    @Test("a port that is invalid, or becomes so just then, ends the sequence at once, and is let go")
+    @Test("a port that is invalid, or becomes so meanwhile, ends the sequence immediately, and is released")
     func invalidBefore() async throws {
         try await withWorker { loop in
             var (gone, threads): ([Weak<Port>], [pthread_t]) = ([], [])
@@ -361,7 +361,7 @@ private final class Meeting: Sendable {
         }
     }
 
-    @Test("a port has one receiver; cancelling it invalidates the port, and a task that waits for room is told")
+    @Test("a port has one receiver; cancelling it invalidates the port, and a task that waits for room gets an error")
     func end() async throws {
         try await withWorker { loop in
             let port = Port(capacity: 1)

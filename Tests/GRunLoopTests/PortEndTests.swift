@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ports: what goes with a port that goes, and what does not.
+// Ports that are released: what is released with them, and what is not.
 
 import TestSupport
 import Testing
@@ -9,17 +9,17 @@ import Testing
 private typealias Port = GRunLoop.Port
 private typealias Message = GRunLoop.PortMessage
 
-/// How a message holds a port.
+/// The ways in which a message can hold a port.
 private let holders: [@Sendable (Port) -> Message] = [
     { Message([.bytes([1]), .port($0)]) },
     { Message(replyPort: $0) },
     { Message([.port($0), .port($0)], replyPort: $0) },
 ]
 
-@Suite("Ports that go") struct PortEndTests {
+@Suite("Ports that are released") struct PortEndTests {
     private static let links = 30_000
 
-    /// The first of a row of ports, in each of whose queues a message waits that alone holds the next.
+    /// Returns the first of a chain of ports. A message in each queue holds the only reference to the next port.
     private static func makeChain(_ gone: Counter, _ holder: (Port) -> Message) -> Port {
         var first = Port(capacity: 1)
         for _ in 1..<links {
@@ -32,7 +32,7 @@ private let holders: [@Sendable (Port) -> Message] = [
         return first
     }
 
-    @Test("a chain of ports, each in a message to the one before, goes in one step", arguments: holders.indices)
+    @Test("a chain of ports, each in a message of the previous port, is freed in one step", arguments: holders.indices)
     func chain(_ index: Int) async throws {
         try await onFreshThread { _ in
             let gone = Counter()
@@ -41,7 +41,7 @@ private let holders: [@Sendable (Port) -> Message] = [
         }
     }
 
-    @Test("the same when it is invalidated: all of it has gone before those are told that asked for it")
+    @Test("invalidation releases the whole chain before the invalidation handlers are called")
     func chainInvalidated() async throws {
         try await onFreshThread { _ in
             let (gone, before) = (Counter(), Shared(0))
@@ -52,7 +52,7 @@ private let holders: [@Sendable (Port) -> Message] = [
         }
     }
 
-    @Test("the same when the message that holds its first port was delivered")
+    @Test("delivering the message that holds its first port releases the chain")
     func chainOfDelivered() async throws {
         try await onFreshThread { loop in
             let gone = Counter()
@@ -65,7 +65,7 @@ private let holders: [@Sendable (Port) -> Message] = [
         }
     }
 
-    @Test("item 243: a port that a message held and somebody else holds, too, stays valid with what waits")
+    @Test("item 243: a port that a message and another object hold stays valid, with its waiting messages")
     func heldElsewhere() async throws {
         try await onFreshThread { loop in
             let (ids, trace) = (Shared<[UInt32]>([]), Recorder())
@@ -90,7 +90,7 @@ private let holders: [@Sendable (Port) -> Message] = [
     }
 }
 
-/// The inbox of a port in which there is room again between a sender's look and its wait.
+/// The inbox of a port. It becomes empty between a sender's check and its wait.
 private final class EmptiedInbox: PortMessageQueue {
     private let channel = PortChannel(capacity: 1)
     private let beforeWaiting: @Sendable () -> Void
@@ -114,7 +114,7 @@ private final class EmptiedInbox: PortMessageQueue {
     }
 }
 
-/// Runs one job, and keeps whatever comes after it.
+/// Runs one job, and keeps the later ones.
 private final class OneJobExecutor: TaskExecutor {
     private let jobs = Shared<[UnownedJob]>([])
 
@@ -131,8 +131,8 @@ private final class OneJobExecutor: TaskExecutor {
     }
 }
 
-@Suite("Room that comes before a sender waits") struct PortRoomTests {
-    /// Has `send` find a port full that is empty when it begins to wait, and its loop asleep.
+@Suite("Room that appears before a sender waits") struct PortRoomTests {
+    /// Makes `send` find a full port. The port is empty, and its loop sleeps, when the sender begins to wait.
     private func check(_ send: @escaping @Sendable (Port) -> Void) async throws {
         try await onFreshThread { _ in Self.check(send) }
     }
@@ -160,12 +160,12 @@ private final class OneJobExecutor: TaskExecutor {
         #expect(ids.value == [1, 2])
     }
 
-    @Test("the message of a thread comes at once")
+    @Test("the message of a thread is sent immediately")
     func ofAThread() async throws {
         try await check { port in #expect(port.send(Message(id: 2), before: GRunLoop.distantFuture)) }
     }
 
-    @Test("the message of a task comes at once, in the job that has sent it: no executor has to go on first")
+    @Test("the message of a task is sent immediately, in its first job: it needs no later job of an executor")
     func ofATask() async throws {
         let executor = OneJobExecutor()
         try await check { port in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ports: messages come on the loop's thread, one a pass, in the modes that the port is in.
+// Ports deliver messages on the loop's thread, one a pass, in the modes of the port.
 
 import Glibc
 import TestSupport
@@ -10,13 +10,13 @@ import Testing
 private typealias Port = GRunLoop.Port
 private typealias Message = GRunLoop.PortMessage
 
-/// A port that notes the ids of its messages.
+/// A port that records the ids of its messages.
 private func notingPort(_ ids: Shared<[UInt32]>, capacity: Int = .max) -> Port {
     Port(capacity: capacity) { message in ids.update { $0.append(message.id) } }
 }
 
 extension GRunLoop {
-    /// Runs until the condition holds, which each message may change.
+    /// Runs until the condition holds. The condition may change with each message.
     fileprivate func runUntil(_ condition: () -> Bool) -> Bool {
         let end = GRunLoop.now.advanced(by: .seconds(30))
         while !condition() {
@@ -32,7 +32,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
 }
 
 @Suite("Ports") struct PortTests {
-    @Test("item 238: messages from any thread come on the loop's thread, one a pass, first in first out")
+    @Test("item 238: messages from any thread arrive on the loop's thread, one a pass, first in, first out")
     func onePerPass() async throws {
         try await onFreshThread { loop in
             let (ids, passes, here) = (Shared<[UInt32]>([]), Counter(), threadID)
@@ -51,7 +51,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         }
     }
 
-    @Test("item 238: a message ends the sleep of a loop, and is the item of that pass")
+    @Test("item 238: a message ends the sleep of a loop, and is the one item of that pass")
     func endsTheSleep() {
         let (trace, box) = (Recorder(), Shared<Port?>(nil))
         let thread = LoopThread { loop in
@@ -85,7 +85,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         }
     }
 
-    @Test("item 239: what is sent while no loop runs the mode waits until one does")
+    @Test("item 239: messages that are sent while no loop runs the mode wait until a loop runs it")
     func waitsForTheMode() async throws {
         try await onFreshThread { loop in
             let ids = Shared<[UInt32]>([])
@@ -107,7 +107,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         }
     }
 
-    @Test("item 240: a full port takes a message once there is room, until the date given", arguments: [-3, 0, 1, 3])
+    @Test("item 240: a full port accepts a message once there is room, until the given date", arguments: [-3, 0, 1, 3])
     func full(capacity: Int) {
         let (ids, room) = (Shared<[UInt32]>([]), max(1, capacity))
         let port = notingPort(ids, capacity: capacity)
@@ -128,7 +128,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         let receiver = LoopThread { loop in
             loop.add(port, forMode: .default)
             #expect(loop.runUntil { ids.value.count == room + 1 })
-            // On the loop's own thread nobody else could make room.
+            // On the loop's own thread no other thread could make room, so send() does not wait.
             for id in 0..<room { #expect(port.trySend(Message(id: UInt32(id)))) }
             #expect(!port.send(Message(id: 97), before: GRunLoop.distantFuture))
         }
@@ -137,7 +137,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         #expect(ids.value == (0..<room).map { UInt32($0) } + [98])
     }
 
-    @Test("item 240: a queue of five holds five, whatever was delivered of it")
+    @Test("item 240: a queue of five holds five messages, however many were delivered before")
     func capacityIsExact() async throws {
         try await onFreshThread { loop in
             let ids = Shared<[UInt32]>([])
@@ -157,7 +157,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         }
     }
 
-    @Test("item 241: a message has its id, parts, reply port and the port that it came through; bytes are not copied")
+    @Test("item 241: a message has its id, parts, reply port and receiving port; bytes are not copied")
     func message() async throws {
         try await onFreshThread { loop in
             let (found, other) = (Shared<Message?>(nil), Port())
@@ -178,7 +178,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         }
     }
 
-    @Test("item 242: without a handler a message is dropped when its turn comes, and let go")
+    @Test("item 242: without a handler a message is dropped and released when its turn comes")
     func dropped() async throws {
         try await onFreshThread { loop in
             let port = Port()
@@ -195,7 +195,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         }
     }
 
-    @Test("items 217 and 243: an invalid port has left every mode, takes nothing, and says so once")
+    @Test("items 217 and 243: an invalid port has left every mode, accepts nothing, and calls its handler once")
     func invalid() async throws {
         try await onFreshThread { loop in
             let (ids, notices) = (Shared<[UInt32]>([]), Counter())
@@ -230,7 +230,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         }
     }
 
-    @Test("item 243: a closure that comes too late is called immediately, and not again when the port goes")
+    @Test("item 243: an invalidation handler that is set late is called immediately, and not at the port's release")
     func lateClosures() async throws {
         try await onFreshThread { _ in
             let notices = Counter()
@@ -245,7 +245,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         }
     }
 
-    @Test("item 217: added twice it is in the mode once; one removal takes it out, a second is nothing")
+    @Test("item 217: a port that is added twice is in the mode once; one removal removes it, a second has no effect")
     func addedTwice() async throws {
         try await onFreshThread { loop in
             let ids = Shared<[UInt32]>([])
@@ -261,7 +261,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         }
     }
 
-    @Test("item 244: a thread lives as long as a port is in its mode, though no message ever comes")
+    @Test("item 244: a thread lives as long as a port is in its mode, even if no message arrives")
     func keepAlive() {
         let (box, isOver) = (Shared<Port?>(nil), Flag())
         let thread = LoopThread { loop in
@@ -279,7 +279,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         thread.join()
     }
 
-    @Test("item 245: a run before the port was added returns at once")
+    @Test("item 245: a run before the port was added returns immediately")
     func addedTooLate() async throws {
         try await onFreshThread { loop in
             #expect(loop.run(for: .seconds(30)) == .finished)
@@ -291,7 +291,7 @@ private func pass(_ loop: GRunLoop, _ mode: GRunLoop.Mode = .default) -> GRunLoo
         }
     }
 
-    @Test("item 246: a worker checks in with a port of its own, and main answers through it")
+    @Test("item 246: a worker sends a port of its own to main, and main replies through it")
     func handshake() async throws {
         try await onFreshThread { loop in
             let (answer, isOver) = (Shared<[UInt8]>([]), Counter())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Misuse and shortages that end the process. scripts/check-ends runs the same in a release build.
+// Misuse and shortages that end the process. scripts/check-ends runs the same programs in a release build.
 
 import Glibc
 import TestSupport
@@ -8,7 +8,7 @@ import Testing
 @Suite("What ends the process") struct ProcessEndTests {
     @Test("each end of the process prints its message once, and aborts")
     func messages() async throws {
-        // Not on a thread of the pool, which has few: the other tests' tasks need them.
+        // Uses a fresh thread, because the pool has few threads, which the tasks of other tests need.
         try await onFreshThread(timeout: Patience.normal * 10) { _ in
             let ends = runChild("ends").output.map { $0.split(separator: "\t").map(String.init) }
             #expect(ends.count > 10)
@@ -22,5 +22,5 @@ import Testing
     }
 }
 
-/// These lines come before the misuse.
+/// The scenarios print these lines before the misuse.
 private let harmless: Set = ["before", "made", "isolated: false", "on its thread: passed"]

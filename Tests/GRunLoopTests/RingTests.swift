@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ring of a timeline's records: what a copy of it holds, and what it says was lost.
+// The ring of a timeline's records: the contents of a copy, and the number of lost records.
 
 import CGRun
 import CGRunDiagnostics
@@ -7,7 +7,7 @@ import Glibc
 import Testing
 
 @Suite("The ring of records") struct RingTests {
-    /// What a copy says of a ring that has had so many records.
+    /// The record numbers in a copy of the ring, and the number of lost records.
     private func copy(_ ring: OpaquePointer) -> (numbers: [Int64], lost: UInt64) {
         var (count, lost): (UInt64, UInt64) = (0, 0)
         guard let records = cgrun_ring_copy(ring, &count, &lost) else { return ([], lost) }
@@ -15,7 +15,7 @@ import Testing
         return ((0..<Int(count)).map { records[$0].extra }, lost)
     }
 
-    @Test("a copy has every record of a ring that may grow, also when its memory is full")
+    @Test("a copy has every record of a ring that may grow, even if its memory is full")
     func growing() throws {
         let ring = try #require(cgrun_ring_new(1, 1024))
         defer { cgrun_ring_free(ring) }
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test("a ring that may not grow leaves out the record that the next one would overwrite", arguments: [0, 1, 700])
+    @Test("the copy of a full ring omits the record that the next record would overwrite", arguments: [0, 1, 700])
     func full(more: Int64) throws {
         let ring = try #require(cgrun_ring_new(1, 512))
         defer { cgrun_ring_free(ring) }
@@ -35,7 +35,7 @@ import Testing
         #expect(lost == UInt64(more + 1) && numbers == Array((more + 2)...(512 + more)))
     }
 
-    @Test("a number that no item of the ring has is not written to")
+    @Test("writing to an item number that the ring does not have is ignored")
     func unknownNumber() throws {
         let ring = try #require(cgrun_ring_new(1, 1024))
         defer { cgrun_ring_free(ring) }

@@ -6,10 +6,10 @@ import TestSupport
 import Testing
 
 @Suite struct RunLimitTests {
-    @Test("item 29: of several results in one pass the first holds: handledSource, timedOut, stopped, finished")
+    @Test("item 29: of several results in one pass the first counts: handledSource, timedOut, stopped, finished")
     func precedence() async throws {
         try await onFreshThread { loop in
-            // The source is performed after the blocks: the block that empties the mode runs in stage 11 of the same
+            // The source is performed after the blocks. So the block that empties the mode runs in stage 11 of the same
             // pass.
             func emptied(_ body: @escaping @Sendable () -> Void, handled: Bool, limit: Duration) -> GRunLoop.RunResult {
                 let kept = Shared<GRunLoop.Source?>(nil)
@@ -18,7 +18,7 @@ import Testing
                     loop.perform { kept.value?.invalidate() }
                 }
                 kept.value = source
-                // The source keeps its closure, and that the source.
+                // The source keeps its closure, and the closure keeps the source.
                 defer { kept.value = nil }
                 source.signal()
                 return loop.run(for: limit, returningAfterSourceHandled: handled)
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test("item 31: a stop in a run that only looks is lost behind timedOut")
+    @Test("item 31: a stop in a run with a zero limit is lost behind timedOut")
     func stopIsLostBehindPoll() async throws {
         try await onFreshThread { loop in
             loop.keepAlive()
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test("items 32, 33: no time means one pass that does not sleep, and no word of waiting")
+    @Test("items 32, 33: a zero limit means one pass that does not sleep, without beforeWaiting and afterWaiting")
     func onePass() async throws {
         try await onFreshThread { loop in
             for limit in [Duration.zero, .seconds(-5)] {
@@ -76,7 +76,7 @@ import Testing
                 source.signal()
                 loop.perform { trace("block") }
                 #expect(loop.run(for: limit) == .timedOut)
-                // With nothing else ready, the timer is the one ready item.
+                // If no other item is ready, the timer is the one ready item.
                 #expect(
                     trace.take() == [
                         "entry", "beforeTimers", "beforeSources", "block", "source", "block after source", "timer",
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test("item 32: of two ready items one is serviced in such a pass")
+    @Test("item 32: such a pass services one of two ready items")
     func onePassOneItem() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test("item 32: a run that only looks is never finished once its pass has begun")
+    @Test("item 32: a run with a zero limit is never finished once its pass has begun")
     func pollIsNotFinished() async throws {
         try await onFreshThread { loop in
             loop.after(.zero) {}
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test("item 34: more than 16 years is no limit at all: the thread waits without a timeout")
+    @Test("item 34: a limit of more than 16 years is no limit: the thread waits without a timeout")
     func noLimit() async throws {
         try await onFreshThread { _ in
             func waitsForEver(_ limit: Duration?) -> Bool {
@@ -175,7 +175,7 @@ import Testing
         }
     }
 
-    @Test("item 36: a source that signals itself for ever does not keep the run from timing out")
+    @Test("item 36: a source that always signals itself does not prevent the run from timing out")
     func endlessSource() async throws {
         try await onFreshThread { loop in
             let performed = Counter()
@@ -185,7 +185,7 @@ import Testing
                 kept.value?.signal()
             }
             kept.value = source
-            // The source keeps its closure, and that the source.
+            // The source keeps its closure, and the closure keeps the source.
             defer { kept.value = nil }
             source.signal()
             let time = elapsed { #expect(loop.run(for: .milliseconds(100)) == .timedOut) }
@@ -215,7 +215,7 @@ import Testing
             }
             loop.run()
             #expect(trace.take() == ["entry", "source", "block", "stop in kCFRunLoopDefaultMode", "exit"])
-            // It ends as well when nothing is left.
+            // The run also ends when the mode is empty.
             loop.after(.milliseconds(5)) {
                 keeper.invalidate()
                 source.invalidate()
@@ -225,7 +225,7 @@ import Testing
         }
     }
 
-    @Test("item 38: run() returns at once when the default mode is empty")
+    @Test("item 38: run() returns immediately when the default mode is empty")
     func runOfNothing() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -236,12 +236,12 @@ import Testing
         }
     }
 
-    @Test("a limit that passes at any moment of the preparations for the sleep ends it")
+    @Test("a limit that passes at any moment while the loop prepares its sleep ends the sleep")
     func passesWhileTheSleepIsPrepared() async throws {
         try await onFreshThread { loop in
             loop.keepAlive()
             for round in 0..<40_000 {
-                // A few nanoseconds more each time: somewhere the time is up between two looks at the clock.
+                // Adds a few nanoseconds each time, so that the limit passes between two clock readings in some round.
                 #expect(loop.run(for: .nanoseconds(round % 4000 * 2)) == .timedOut)
             }
         }

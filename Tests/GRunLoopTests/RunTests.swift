@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of a run is used again, and must not remember the run before.
+// The record of a run is reused, and must not remember the run before.
 
 import Testing
 
@@ -11,7 +11,7 @@ import Testing
         return Dictionary(uniqueKeysWithValues: fields)
     }
 
-    @Test("a record that is used again is as a new one, in every field")
+    @Test("a reused record equals a new record, in every field")
     func everyFieldBeginsAnew() {
         let (new, used) = (Run(isHosted: false), Run(isHosted: false))
         used.begin(returningAfterSource: true)
@@ -28,7 +28,7 @@ import Testing
 
         new.begin(returningAfterSource: false)
         let expected = contents(of: new)
-        // A field that this test does not know, and so has not changed, would be one that nobody checks.
+        // A field that stayed unchanged is unknown to this test, so the test could not check it.
         let unchanged = contents(of: used).filter { $0.value == expected[$0.key] }
         #expect(Set(unchanged.keys).isSubset(of: ["isHosted"]), "\(unchanged)")
 
@@ -36,7 +36,7 @@ import Testing
         #expect(contents(of: used) == expected)
     }
 
-    @Test("a frame that is used again has another mode and another parent")
+    @Test("a reused frame has another mode and another parent")
     func everyFrameBeginsAnew() {
         let (first, second) = (ModeState(name: "first", isCommon: false), ModeState(name: "second", isCommon: false))
         let (frame, outer) = (Frame(of: Run(isHosted: false), in: first), Frame(of: Run(isHosted: false), in: first))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a run returns and what it answers: part 1.2, items 16 to 28.
+// When a run returns, and its result: part 1.2, items 16 to 28.
 
 import GRunLoop
 import TestSupport
@@ -7,13 +7,13 @@ import Testing
 
 @Suite struct RunningTests {
     @Test(
-        "items 16, 17: a mode without sources, timers and blocks is finished at once, and its observers are not called")
+        "items 16, 17: a mode without sources, timers and blocks is finished immediately, and calls no observers")
     func emptyMode() async throws {
         try await onFreshThread { loop in
             for mode: GRunLoop.Mode in [.default, "private"] {
                 let trace = Recorder()
                 trace.observe(loop, mode)
-                // An item that was there and has gone, and a block for another mode.
+                // The mode had an item that was removed, and another mode has a block.
                 let source = loop.keepAlive(mode)
                 loop.remove(source, forMode: mode)
                 loop.perform(inModes: ["another"]) {}
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test("item 18: running a mode that nobody has named is finished, and does not make the mode")
+    @Test("item 18: a run of an unknown mode is finished, and does not create the mode")
     func unknownMode() async throws {
         try await onFreshThread { loop in
             #expect(loop.run(mode: "unknown") == .finished)
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test("item 19: the common modes cannot be run: finished, and an error that is logged once a process")
+    @Test("item 19: the common modes cannot be run: the result is finished, and the error is logged once in a process")
     func commonModesCannotRun() {
         let child = runChild("run-in-common-modes")
         #expect(child.output == ["finished", "finished", "finished", "false", "nothing ran"])
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test("item 23: the run ends with finished right after the pass in which the last one-shot timer fired")
+    @Test("item 23: the run ends with finished right after the pass in which the last one-shot timer has fired")
     func lastTimer() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test("item 24: when the time is up at the end of a pass the run has timed out, not earlier")
+    @Test("item 24: a run times out at the end of a pass, if its time is over then, and not earlier")
     func timeIsUp() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -91,7 +91,7 @@ import Testing
             #expect(GRunLoop.RunResult.timedOut.rawValue == 3)
             #expect(
                 trace.take() == ["entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "exit"])
-            // The time passes in the middle of a pass: the pass is made to its end.
+            // The time passes in the middle of a pass, and the pass is completed.
             loop.perform {
                 trace("block")
                 spin(for: .milliseconds(30))
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test("item 26: asked for, a run returns at the end of the pass in which a version-0 source was performed")
+    @Test("item 26: if requested, a run returns at the end of the pass in which a version-0 source was performed")
     func returnsAfterSource() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test("item 26: and of the one in which a version-1 source was performed")
+    @Test("item 26: if requested, a run returns at the end of the pass in which a version-1 source was performed")
     func returnsAfterDescriptor() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test("item 27: not asked for, a run never returns because of a source")
+    @Test("item 27: unless requested, a run never returns because of a source")
     func staysAfterSource() async throws {
         try await onFreshThread { loop in
             let pipe = Pipe()

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a sandbox forbids a system call, the message names the call and says what to do: each in a process of its own.
+// If a sandbox forbids a system call, the message names the call and the remedy. Each test runs in its own process.
 
 import Glibc
 import TestSupport
 import Testing
 
 @Suite("A sandbox that forbids a system call") struct SandboxTests {
-    /// The output of a scenario, its standard error, and whether it ends by SIGABRT.
+    /// The output of a scenario, the text of its standard error, and whether it ends by SIGABRT.
     struct Case: CustomTestStringConvertible, Sendable {
         let scenario: String
         var output: [String] = []
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(
-        "the message names the call and says what to do", arguments: cases, ["EPERM", "ENOSYS"])
+        "the message names the call and the remedy", arguments: cases, ["EPERM", "ENOSYS"])
     func isNamed(what: Case, code: String) async {
         let child = await outcome(ofChild: "sandboxed-\(what.scenario)-\(code)")
         let reason = code == "EPERM" ? "Operation not permitted" : "Function not implemented"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler without a loop: when a slice of time is used up, and who is served then.
+// Tests the scheduler without a loop: when a time slice is used up, and which kinds are served then.
 
 import Testing
 
@@ -8,7 +8,7 @@ import Testing
 @Suite("The scheduler") struct SchedulerTests {
     private static let second: Nanoseconds = 1_000_000_000
 
-    /// A row that has lasted for a second and a half, until now.
+    /// A row that began a second and a half ago and lasts until now.
     private func longRow() -> Scheduler {
         var scheduler = Scheduler()
         scheduler.beginItem(at: .now() - Self.second * 3 / 2)
@@ -16,19 +16,19 @@ import Testing
         return scheduler
     }
 
-    @Test("that it is used up is known to everyone who asks, until it begins anew")
+    @Test("after the slice is used up every query reports it, until the row restarts")
     func staysUsedUp() {
         var scheduler = Scheduler()
         scheduler.beginItem()
         #expect(answers(of: &scheduler, 0) == Array(repeating: true, count: 20))
         scheduler.restartRow()
-        // The clock is read after a few items: until then nobody knows.
+        // The clock is read after a few items. Until then the scheduler does not know that the slice is over.
         #expect(answers(of: &scheduler, 0).last == true)
         scheduler.restartRow()
         #expect(!answers(of: &scheduler, .never).contains(true))
     }
 
-    @Test("the first item is looked at, and where items are short every eighth")
+    @Test("the clock is read at the first item, and then at every eighth short item")
     func shortItems() {
         var scheduler = Scheduler()
         scheduler.beginItem(at: .now() - 2 * Self.second)
@@ -36,18 +36,18 @@ import Testing
         scheduler.endRow()
         scheduler.beginItem()
         #expect(!answers(of: &scheduler, Self.second).contains(true))
-        // Used up between two looks.
+        // The slice is used up between two readings of the clock.
         #expect(answers(of: &scheduler, 0).prefix(8).contains(true))
     }
 
-    @Test("short items of one kind do not hide a long one of another")
+    @Test("short items of one kind do not hide a long item of another kind")
     func kindsAreLookedAtApart() {
         var scheduler = longRow()
         #expect(!answers(of: &scheduler, .never, after: .timer).contains(true))
         #expect(answers(of: &scheduler, Self.second, after: .descriptor).first == true)
     }
 
-    @Test("a wait of ours that was a sleep ends the row, and one that found something at once does not")
+    @Test("a wait that was a sleep ends the row, and a wait that returned immediately does not")
     func sleeps() {
         let length: Nanoseconds = 4_000_000
         var scheduler = Scheduler()
@@ -64,7 +64,7 @@ import Testing
         #expect(!scheduler.isSliceUsedUp)
     }
 
-    @Test("a host's short iteration between two items counts, and a long one does not, but the row goes on")
+    @Test("a host's short iteration between two items counts, a long one does not, and the row continues")
     func waits() {
         let length: Nanoseconds = 4_000_000
         var scheduler = Scheduler()
@@ -82,7 +82,7 @@ import Testing
         #expect(scheduler.isSliceUsedUp)
     }
 
-    @Test("while nothing of ours is called nothing is used up, and no clock is read")
+    @Test("while no item is called no slice is used up, and no clock is read")
     func nothingCalled() {
         var scheduler = Scheduler()
         #expect(!answers(of: &scheduler, 0).contains(true))
@@ -91,7 +91,7 @@ import Testing
         #expect(!answers(of: &scheduler, 0).contains(true))
     }
 
-    @Test("a kind that is owed a turn is served once, and nothing else before the last owed turn is over")
+    @Test("each kind with a pending turn is served once, and other kinds wait until the last pending turn is over")
     func owedTurns() {
         var scheduler = Scheduler()
         #expect(!scheduler.hasPendingTurns && ItemKind.allCases.allSatisfy(scheduler.mayServe))
@@ -104,12 +104,12 @@ import Testing
         #expect(scheduler.allowed(of: .wakeUp) == .wakeUp, "nothing else is ready")
         scheduler.endTurn(of: .timer)
         #expect(scheduler.pendingTurns == .source && !scheduler.mayServe(.timer))
-        // A kind that is not ready any more has no turn.
+        // A kind that is not ready any more loses its turn.
         scheduler.endTurn(of: [.source, .context])
         #expect(!scheduler.hasPendingTurns && scheduler.allowed(of: ready) == ready)
     }
 
-    @Test("in the host's turn nothing is served; the owed turns come in the next dispatch")
+    @Test("in the host's turn nothing is served; the pending turns follow in the next dispatch")
     func hostsTurn() {
         var scheduler = Scheduler()
         scheduler.beginDispatch()
@@ -120,7 +120,7 @@ import Testing
         scheduler.endDispatch()
         #expect(!scheduler.isHostsTurn && scheduler.allowed(of: [.timer, .port]) == .timer)
 
-        // Nothing else was ready: the next dispatch serves every kind.
+        // Nothing else was ready, so the next dispatch serves every kind.
         scheduler.endTurn(of: .timer)
         scheduler.yieldToHost(then: [])
         #expect(scheduler.hasPendingTurns && !scheduler.mayServe(.timer))
@@ -128,7 +128,7 @@ import Testing
         #expect(!scheduler.hasPendingTurns && scheduler.mayServe(.timer))
     }
 
-    @Test("the bit of a kind is its number, and a set has no kind twice")
+    @Test("the bit of a kind is its number, and a set contains each kind once")
     func kinds() {
         let sets: [(ItemKind, ItemKinds)] = [
             (.wakeUp, .wakeUp), (.mainQueue, .mainQueue), (.timer, .timer), (.descriptor, .descriptor), (.port, .port),
@@ -140,7 +140,7 @@ import Testing
         #expect(ItemKinds.found == ItemKinds.takingTurns.subtracting([.block, .source]))
     }
 
-    @Test("kinds that are ready take turns in their order, also a kind that is ready alone")
+    @Test("ready kinds take turns in their order, and so does a kind that is ready alone")
     func order() {
         #expect(ItemKind.port.next(of: [.timer, .mainQueue, .port]) == .mainQueue)
         #expect(ItemKind.mainQueue.next(of: [.timer, .mainQueue, .port]) == .timer)
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test("64 passes are made from memory, and none before the first look, while turns are owed, or in a new dispatch")
+    @Test("64 passes use memory alone, but none before the first poll, with pending turns, or in a new dispatch")
     func memory() {
         var scheduler = Scheduler()
         #expect(!scheduler.mayServeFromMemory)
@@ -169,7 +169,7 @@ import Testing
         #expect(!scheduler.mayServeFromMemory)
     }
 
-    @Test("the epoll's answer is good for one pass; a row of descriptors hands it to the next, and blocks end it")
+    @Test("the epoll's result is valid for one pass; a row of descriptors passes it to the next, and blocks end it")
     func asked() {
         var scheduler = Scheduler()
         scheduler.noteAsked()
@@ -187,7 +187,7 @@ import Testing
         #expect(!scheduler.hasAsked)
     }
 
-    @Test("the main queue is not asked first after it was served, nor in the first pass")
+    @Test("the main queue is not polled first after it was served, nor in the first pass")
     func mainQueueFirst() {
         var scheduler = Scheduler()
         #expect(!scheduler.prefersMainQueue)

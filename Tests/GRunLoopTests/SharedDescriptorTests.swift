@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several sources on one descriptor: what of an event is whose, and whose turn it is.
+// Several sources on one descriptor: which source gets which events, and the order of turns.
 
 import GRunLoop
 import Glibc
@@ -7,11 +7,11 @@ import TestSupport
 import Testing
 
 @Suite("Several sources on one descriptor") struct SharedDescriptorTests {
-    /// The ways to run a loop, by each of which every source must have its turn.
+    /// The ways to run a loop. Every source must have its turn in each of them.
     enum Way: CaseIterable {
         case once, untilHandled, untilDate, beforeDate, long
 
-        /// Runs the loop until some hundred events were serviced.
+        /// Runs the loop until about a hundred events were serviced.
         func run(_ loop: GRunLoop, until isDone: @Sendable () -> Bool) {
             var runs = 0
             while !isDone(), runs < 1000 {
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test("a hang-up reaches every source of the descriptor, whatever it waits for", arguments: Way.allCases)
+    @Test("a hang-up reaches every source of the descriptor, whatever its conditions are", arguments: Way.allCases)
     func hangUpReachesEverybody(_ way: Way) async throws {
         try await onFreshThread { loop in
             var ends: [Int32] = [-1, -1]
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(
-        "item 109: reading and writing on one socket, both always ready, take turns, whichever was added first",
+        "item 109: reading and writing on one socket, both always ready, take turns in either order of addition",
         arguments: Way.allCases, [false, true])
     func conditionsTakeTurns(_ way: Way, _ isReaderFirst: Bool) async throws {
         try await onFreshThread { loop in
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test("item 109: a source that is taken out and added again in each of its calls leaves the others their turn")
+    @Test("item 109: a source that is removed and added again in each of its calls does not starve the others")
     func readdingIsNoPrecedence() async throws {
         try await onFreshThread { loop in
             let pair = SocketPair()
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test("a source that takes another out and adds it again in each of its calls leaves that one its turn")
+    @Test("a source that removes another source and adds it again in each of its calls does not starve it")
     func togglingTheOther() async throws {
         try await onFreshThread { loop in
             let pair = SocketPair()
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    @Test("what comes while a source that is always ready is served reaches its own source within one turn")
+    @Test("input that arrives while an always-ready source is served reaches its own source within one turn")
     func inputBesideOutput() async throws {
         try await onFreshThread { loop in
             let pair = SocketPair()

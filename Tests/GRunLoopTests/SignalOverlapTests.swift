@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a signal source beside handlers that overlap: it waits for some of them, and not for the others.
+// A signal source ends while handlers overlap. It waits for handlers that began before, and not for later ones.
 
 import GRunLoop
 import Glibc
@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite("Signals whose handlers overlap") struct SignalOverlapTests {
-    @Test("a source has gone when every handler that began before has ended, also if other handlers overlap endlessly")
+    @Test("closing a source waits for all earlier handlers, even if later handlers overlap endlessly")
     func overlappingHandlers() throws {
         let (one, other) = (try HeldHandler(of: queuedSignal(21)), try HeldHandler(of: queuedSignal(22)))
         let source = try GRunLoop.SignalSource(queuedSignal(23)) { _, _ in }
@@ -21,7 +21,7 @@ import Testing
         }
         #expect(waitUntil { threadState(closerID.value) == "S" })
         #expect(!isClosed.isSet, "a handler has begun before, and has not ended")
-        // From here on at least one handler is in its write at any time.
+        // From now on at least one handler is in its write at any time.
         var links = 0
         while !isClosed.isSet, links < 200 {
             other.enter()
@@ -36,7 +36,7 @@ import Testing
     }
 }
 
-/// A source whose handler stays in its write until somebody reads: its counter is full.
+/// A source with a full counter. Its handler stays in its write until a reader empties the counter.
 private final class HeldHandler {
     private let source: GRunLoop.SignalSource
     private var thread: pthread_t?
@@ -60,7 +60,7 @@ private final class HeldHandler {
 
     func leave() {
         var count: UInt64 = 0
-        // All that was there, and the 1 of the handler.
+        // Reads the full counter, and then the 1 of the handler.
         #expect(read(source.eventDescriptor, &count, 8) == 8)
         if let thread { pthread_join(thread, nil) }
         #expect(read(source.eventDescriptor, &count, 8) == 8 && count == 1)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals as items. Each test has a signal for itself; what is about the process's own is in SignalProcessTests.
+// Signals as items. Each test uses a signal of its own. Tests of process-wide effects are in SignalProcessTests.
 
 import GRunLoop
 import GRunLoopDiagnostics
@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 @Suite("Signals") struct SignalTests {
-    @Test("a signal wakes the loop, and its source is performed on the loop's thread with how many have come")
+    @Test("a signal wakes the loop, and its source is performed on the loop's thread with the number of signals")
     func delivery() throws {
         let signal = queuedSignal(0)
         let thread = LoopThread.running()
@@ -43,7 +43,7 @@ import Testing
             raiseHere(signal, times: 2)
             loop.run(for: .zero)
             #expect(trace.lines == ["5"])
-            // Also while it is in no loop again.
+            // Signals are also counted after the source has left the loop.
             loop.remove(source, forMode: .default)
             raiseHere(signal)
             loop.run(for: .zero)
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test("two loops and two sources of one loop each get all signals; the last one gives the disposition back")
+    @Test("two loops and two sources of one loop each get all signals; the last source restores the disposition")
     func several() async throws {
         let signal = queuedSignal(2)
         let counts = Shared([0, 0, 0])
@@ -76,7 +76,7 @@ import Testing
         for thread in threads { thread.finish() }
     }
 
-    @Test("a source that is invalidated in its own callout is not performed again, and listens no more")
+    @Test("a source that its own callout invalidates is not performed again, and stops listening")
     func endsItself() async throws {
         try await onFreshThread { loop in
             let signal = queuedSignal(3)
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("a nested run in a callout is told of what has come since, and of nothing twice")
+    @Test("a nested run in a callout gets the later signals, and no signal is counted twice")
     func nested() async throws {
         try await onFreshThread { loop in
             let signal = queuedSignal(4)
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(
-        "what is not for a run loop is refused, and the message says what to do instead",
+        "signals that are unsuitable for a run loop are refused, and the message names the alternative",
         arguments: [
             (SIGCHLD, "ChildSource"), (SIGKILL, "SIGTERM"), (SIGSTOP, "SIGTSTP"), (SIGSEGV, "debug"),
             (SIGBUS, "debug"), (SIGFPE, "debug"), (SIGILL, "debug"), (SIGABRT, "SIGTERM"),
@@ -134,14 +134,14 @@ import Testing
         #expect(disposition(of: signal) == before)
     }
 
-    @Test("numbers of no signal, and libc's own, are an error", arguments: [0, -1, 32, 33, 65, 1000, .max, .min])
+    @Test("unknown signals, and libc's own, are an error", arguments: [0, -1, 32, 33, 65, 1000, .max, .min])
     func notASignal(signal: Int32) {
         #expect(throws: GRunLoop.SystemError.signalRefused(signal)) {
             _ = try GRunLoop.SignalSource(signal) { _, _ in }
         }
     }
 
-    @Test("somebody's handler is an error, which changes nothing; it is replaced if asked for, and given back")
+    @Test("a foreign handler is an error, and stays; on request it is replaced, and restored later")
     func handled() async throws {
         try await onFreshThread { loop in
             let number = queuedSignal(5)
@@ -154,7 +154,7 @@ import Testing
             let trace = Recorder()
             let source = try GRunLoop.SignalSource(number, replacing: true) { _, _ in trace("heard") }
             #expect(disposition(of: number) != theirs)
-            // The next one finds ours, which is nobody's.
+            // The next source finds our handler, which is not foreign.
             let second = try GRunLoop.SignalSource(number) { _, _ in }
             try loop.add(source, forMode: .default)
             raiseHere(number)
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test("an ignored signal is heard, and ignored again afterwards")
+    @Test("an ignored signal is received, and ignored again afterwards")
     func ignored() async throws {
         try await onFreshThread { loop in
             let number = queuedSignal(6)
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    @Test("who has installed a handler meanwhile keeps it, also for the next source")
+    @Test("a handler that other code has installed meanwhile stays, also for the next source")
     func taken() throws {
         let number = queuedSignal(7)
         let source = try GRunLoop.SignalSource(number) { _, _ in }
@@ -196,7 +196,7 @@ import Testing
         }
         source.invalidate()
         #expect(disposition(of: number) == theirs)
-        // Taken over while one of ours listens already.
+        // Other code takes the signal over while a source of ours listens.
         signal(number, SIG_DFL)
         let first = try GRunLoop.SignalSource(number) { _, _ in }
         Handlers.install(for: number)
@@ -208,7 +208,7 @@ import Testing
         signal(number, SIG_DFL)
     }
 
-    @Test("a source that is let go, or left in a loop that ends, listens no more")
+    @Test("a source that is released, or was in a loop that ends, stops listening")
     func lifetime() throws {
         let signal = queuedSignal(8)
         let thread = LoopThread.running()
@@ -218,18 +218,18 @@ import Testing
             let loose = try GRunLoop.SignalSource(signal) { _, _ in }
             withExtendedLifetime(loose) {}
         }
-        // The loop holds the one that is in it.
+        // The loop keeps its source.
         #expect(disposition(of: signal) != "default")
         thread.finish()
         #expect(disposition(of: signal) == "default")
     }
 
-    @Test("the handler keeps errno, and interrupts no system call of others")
+    @Test("the handler preserves errno, and interrupts no system call of other threads")
     func harmless() throws {
         let signal = queuedSignal(9)
         let source = try GRunLoop.SignalSource(signal) { _, _ in }
         let pipe = Pipe()
-        // So that the handler's write fails: the number is its own for the time of the test.
+        // Makes the handler's write fail. Only this test uses the descriptor's number meanwhile.
         let saved = dup(source.eventDescriptor)
         dup2(pipe.readEnd, source.eventDescriptor)
         unblock(signal)
@@ -264,11 +264,11 @@ import Testing
         source.invalidate()
     }
 
-    @Test("a source has gone only when no handler has its descriptor any more: the number may be another file's then")
+    @Test("a source ends only when no handler uses its descriptor any more, since another file may get the number then")
     func numbersOfOthers() throws {
         let signal = queuedSignal(10)
         let source = try GRunLoop.SignalSource(signal) { _, _ in }
-        // Full, and one that waits for a reader: it holds the handler in its write.
+        // The counter is full, and a write waits for a reader. So the handler stays in its write.
         let event = source.eventDescriptor
         var count = UInt64.max - 1
         #expect(write(event, &count, 8) == 8 && fcntl(event, F_SETFL, 0) == 0)
@@ -293,7 +293,7 @@ import Testing
         withExtendedLifetime(source) {}
     }
 
-    @Test("sources that come and go on many threads, while signals come: each that stays is told")
+    @Test("threads add and remove sources while signals arrive: each remaining source receives its signals")
     func manyThreads() throws {
         let signal = queuedSignal(11)
         let thread = LoopThread.running()
@@ -317,7 +317,7 @@ import Testing
         thread.finish()
     }
 
-    @Test("an actor's closure is called and let go where the actor is")
+    @Test("an actor's closure is called and released on that actor")
     func ofAnActor() throws {
         let signal = queuedSignal(12)
         let trace = Recorder()
@@ -336,7 +336,7 @@ import Testing
         worker.join()
     }
 
-    @Test("a description and a trace name the signal")
+    @Test("descriptions and traces name the signal")
     func words() async throws {
         try await onFreshThread { loop in
             let signal = queuedSignal(13)
@@ -358,15 +358,15 @@ import Testing
 }
 
 @Suite("Signals for await") struct SignalSequenceTests {
-    @Test("each element says what has come since the last one, and how many of each")
+    @Test("each element has the signals since the last element, and the number of each")
     func elements() async throws {
         let signals = [queuedSignal(15), queuedSignal(16)]
         try await withWorker { loop in
             do {
                 var iterator = loop.signals(Set(signals)).makeAsyncIterator()
-                // The loop may take some of them before the last is raised: only their sum is certain.
+                // The loop may take some signals before the last is raised, so only their sum is certain.
                 var arrived: [Int32: Int] = [:]
-                // Before it is awaited for the first time.
+                // Raises signals before the first await.
                 raiseHere(signals[0], times: 3)
                 while arrived != [signals[0]: 3] {
                     let more = try #require(try await iterator.next())
@@ -385,7 +385,7 @@ import Testing
         }
     }
 
-    @Test("cancelling ends the listening at once, and so does the end of the loop")
+    @Test("cancelling ends the listening immediately, and so does the end of the loop")
     func ended() async throws {
         let signal = queuedSignal(17)
         let worker = try GRunLoop.Thread(name: "signals")
@@ -401,12 +401,12 @@ import Testing
         await worker.waitUntilEnded()
         try await other.value
         #expect(disposition(of: signal) == "default")
-        // And one that begins afterwards is empty, and changes nothing.
+        // A sequence that begins afterwards is empty, and changes nothing.
         for try await _ in loop.signals([signal]) { Issue.record("an element") }
         #expect(disposition(of: signal) == "default")
     }
 
-    @Test("what cannot be listened to is thrown each time, none of the others is listened to, and the next try may go")
+    @Test("an unsuitable signal throws each time, and no other signal is listened to; the next try may succeed")
     func thrown() async throws {
         let (good, bad) = (queuedSignal(18), queuedSignal(19))
         Handlers.install(for: bad)
@@ -434,7 +434,7 @@ import Testing
     }
 }
 
-/// A handler of somebody else's.
+/// Handlers of foreign code.
 enum Handlers {
     static func install(for number: Int32) { signal(number) { _ in } }
 }

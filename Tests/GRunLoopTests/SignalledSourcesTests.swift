@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of signalled sources against one that is sorted anew for each pass: random signals, removals, performs
-// elsewhere, nested passes.
+// Compares the list of signalled sources with a list that is sorted for each pass: random signals, removals, performs
+// in other modes, nested passes.
 
 import TestSupport
 import Testing
@@ -8,7 +8,7 @@ import Testing
 @testable import GRunLoop
 
 @Suite("The list of signalled sources") struct SignalledSourcesTests {
-    /// A mode with sources, and what passes do to it.
+    /// A mode with sources, and the changes that passes make.
     private final class Model {
         let mode = ModeState(name: "M", isCommon: false)
         let loop: GRunLoop
@@ -36,7 +36,7 @@ import Testing
             #expect(left != nil)
         }
 
-        /// In another mode.
+        /// Performs the source in another mode.
         private func performElsewhere(_ source: GRunLoop.Source) {
             guard source.takeSignal() != nil, let membership = mode.sources[ObjectIdentifier(source)] else { return }
             loop.lock.withLock { mode.signalled.removePerformed(membership) }
@@ -46,7 +46,7 @@ import Testing
             membership.isListed && membership.source.signalOrder != 0
         }
 
-        /// What the program does between two performs, or between two passes.
+        /// Makes random changes, as a program does between two performs or two passes.
         func change(depth: Int) {
             for _ in 0..<pick(0..<6) {
                 let source = sources[pick(0..<sources.count)]
@@ -86,7 +86,7 @@ import Testing
                 performed += 1
                 if returnsAfterSource { break }
                 change(depth: depth)
-                // The time slice is used up.
+                // Ends the batch as a used-up time slice does.
                 if pick(0..<6) == 0 { break }
             }
             _ = mode.signalled.endBatch(resuming: outer)
@@ -99,7 +99,7 @@ import Testing
     }
 
     @Test(
-        "items 90, 91, 93, 95: a pass performs what was signalled before, in order, whatever its callouts do",
+        "items 90, 91, 93, 95: a pass performs the sources that were signalled before, in order, whatever callouts do",
         arguments: 0..<60)
     func againstModel(seed: UInt64) async throws {
         try await onFreshThread { loop in

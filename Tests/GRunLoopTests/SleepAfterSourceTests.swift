@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Item 43 where nobody observes: after a handled source the look and the sleep that follows are one, unless something
-// lies between them.
+// Item 43 without observers: after a handled source, polling and the following sleep are one wait, unless other work
+// lies between.
 
 import GRunLoop
 import TestSupport
 import Testing
 
 @Suite("The sleep after a handled source") struct SleepAfterSourceTests {
-    @Test("item 43: unobserved, a source that signals itself or another is followed by a pass that performs those")
+    @Test("item 43: unobserved, a pass after a source performs the sources that it has signalled, itself included")
     func signalsFromInside() async throws {
         try await onFreshThread { loop in
             let performed = Recorder()
@@ -21,7 +21,7 @@ import Testing
                 loop.stop()
             }
             sources.value = [first, second]
-            // The sources keep their closures, and those the sources.
+            // The sources keep their closures, and the closures keep the sources.
             defer { sources.value = [] }
             first.signal()
             #expect(loop.run(for: .seconds(2)) == .stopped)
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test("item 43: unobserved, a block that the source's block leaves behind runs without a wake-up")
+    @Test("item 43: unobserved, a block that the source's block enqueues runs without a wake-up")
     func blocksFromInside() async throws {
         try await onFreshThread { loop in
             let source = loop.source { loop.perform { loop.perform { loop.stop() } } }
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test("item 43: unobserved, the source that goes with its signal leaves a run that is finished, at once")
+    @Test("item 43: unobserved, a run finishes immediately after a source that removes itself")
     func lastItem() async throws {
         try await onFreshThread { loop in
             let kept = Shared<GRunLoop.Source?>(nil)
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test("item 43: unobserved, a run that returns after a source does")
+    @Test("item 43: unobserved, a run that should return after a source returns")
     func returnsAfterSource() async throws {
         try await onFreshThread { loop in
             let source = loop.source {}
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test("item 43: unobserved, what others wake the loop for while the source performs is seen")
+    @Test("item 43: unobserved, the run sees wake-ups of other threads that arrive while the source performs")
     func wakeUpsMeanwhile() async throws {
         try await onFreshThread { loop in
             let rounds = 200

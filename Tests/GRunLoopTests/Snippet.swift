@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about what compiles: a snippet is type-checked against the built module.
+// Facts about code that must or must not compile: a snippet is type-checked against the built module.
 
 import Glibc
 import TestSupport
@@ -12,7 +12,7 @@ struct Snippet {
         self.source = "import GRunLoop\n" + source + "\n"
     }
 
-    /// What the compiler has against it.
+    /// Returns the compiler's errors.
     func problems() throws -> [String] {
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? P_tmpdir
         let file = folder + "/grun-snippet-\(getpid())-\(threadID).swift"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Version-0 sources come, go and end: part 1.6, items 82 to 87 and 97 to 99.
+// Version-0 sources are added, removed and invalidated: part 1.6, items 82 to 87 and 97 to 99.
 
 import GRunLoop
 import Glibc
 import TestSupport
 import Testing
 
-/// A source that records what happens to it.
+/// A source that records its callbacks.
 private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Source {
     GRunLoop.Source(
         order: order, schedule: { _, mode in trace("schedule \(mode)") },
@@ -71,7 +71,7 @@ private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Sourc
     }
 
     @Test(
-        "item 85: cancel is called once for the mode that a source leaves, on the removing thread, and not for others")
+        "item 85: cancel is called once for the mode that a source leaves, on the removing thread, and for no other")
     func cancel() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -108,7 +108,7 @@ private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Sourc
                     trace("\(mode)\(source.isSignalled ? ", signalled" : "")\(source.isValid ? ", valid" : "")")
                 }, perform: { trace("perform") })
             kept.value = source
-            // The source keeps its closure, and that the source.
+            // The source keeps its closure, and the closure keeps the source.
             defer { kept.value = nil }
             for mode: GRunLoop.Mode in ["a", "b", .common] { loop.add(source, forMode: mode) }
             source.signal()
@@ -164,7 +164,7 @@ private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Sourc
             #expect(during > before)
             loop.run(for: .zero)
             #expect(trace.take() == ["perform"])
-            // The last references go with the modes: the source's, and with it those to the loop.
+            // Removes the last references to the source, and with the source those to the loop.
             func removeFromBoth() {
                 guard let source = seen.object else { return }
                 loop.remove(source, forMode: .default)
@@ -176,14 +176,14 @@ private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Sourc
         }
     }
 
-    @Test("items 89, 91: a signal just before a source of several modes is performed is a new one in each of them")
+    @Test("items 89, 91: a signal right before a source of several modes is performed is a new signal in each mode")
     func signalledAsItsTurnComes() async throws {
         try await onFreshThread { loop in
             let performed = Counter()
             let source = loop.source { performed.increment() }
             loop.add(source, forMode: "other")
-            // One that was performed before, and has left the loop, goes when the lock is next given up: to call the
-            // next one.
+            // A source that was performed before, and has left the loop, is released when the loop next unlocks, before
+            // it calls the next source.
             func makeAndSignal() {
                 let seen = Weak<GRunLoop.Source>()
                 let former = GRunLoop.Source(order: -1) { [witness = Witness { source.signal() }] in
@@ -204,7 +204,7 @@ private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Sourc
         }
     }
 
-    @Test("item 98: what a source's closures hold goes with the source, not when it is invalidated")
+    @Test("item 98: a source's closures are released together with the source, not when it is invalidated")
     func contextGoesWithTheSource() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -223,7 +223,7 @@ private func recordedSource(_ trace: Recorder, order: Int = 0) -> GRunLoop.Sourc
         }
     }
 
-    @Test("item 99 (our rule): two sources are two, whatever they have in common")
+    @Test("item 99 (our rule): two sources are never equal, whatever they have in common")
     func sourcesAreThemselves() async throws {
         try await onFreshThread { loop in
             let performed = Counter()

@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test("item 89: the signal is cleared before the source performs; one from inside is for the next pass, at once")
+    @Test("item 89: the signal is cleared before the source performs; a signal from inside is for the next pass")
     func signalFromInside() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -32,7 +32,7 @@ import Testing
                 if trace.count(of: "cleared") == 1 { source.signal() } else { loop.stop() }
             }
             kept.value = source
-            // The source keeps its closure, and that the source.
+            // The source keeps its closure, and the closure keeps the source.
             defer { kept.value = nil }
             source.signal()
             #expect(loop.run(mode: .default) == .stopped)
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test("item 90: sources perform in ascending order; equal ones in the order of their first signals")
+    @Test("item 90: sources perform in ascending order; equal orders by their first signals")
     func order() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test("item 91: a source that another one signals in the same pass performs in the next pass")
+    @Test("item 91: a source that another source signals in the same pass performs in the next pass")
     func signalledByAnotherSource() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test("item 92 (our rule): a source that another one removes in the same pass is cancelled and does not perform")
+    @Test("item 92 (our rule): a source that another source removes in the same pass is cancelled and does not perform")
     func removedByAnotherSource() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -97,14 +97,14 @@ import Testing
             #expect(loop.run(for: .milliseconds(10)) == .timedOut)
             #expect(trace.lines == ["cancelled"])
             #expect(removed.isValid && removed.isSignalled)
-            // Nothing is lost: it performs when it is in a mode again.
+            // The signal is not lost: the source performs when it is in a mode again.
             loop.add(removed, forMode: .default)
             #expect(loop.run(for: .zero) == .timedOut)
             #expect(trace.lines == ["cancelled", "removed one performed"])
         }
     }
 
-    @Test("item 93: a source that another one invalidates in the same pass does not perform")
+    @Test("item 93: a source that another source invalidates in the same pass does not perform")
     func invalidatedByAnotherSource() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -131,7 +131,7 @@ import Testing
             #expect(performed.value == 0 && source.isSignalled)
             #expect(loop.run(mode: "its own", for: .zero) == .timedOut)
             #expect(performed.value == 1 && !source.isSignalled)
-            // The same when the signal comes while that other mode runs.
+            // The same happens if the signal arrives while that other mode runs.
             loop.perform { source.signal() }
             #expect(loop.run(for: .milliseconds(10)) == .timedOut)
             #expect(performed.value == 1 && source.isSignalled)
@@ -154,7 +154,7 @@ import Testing
             loop.add(source, forMode: .default)
             #expect(loop.run(for: .zero) == .timedOut)
             #expect(performed.value == 1)
-            // Also when it was signalled while it was in no mode.
+            // The signal also survives if the source was in no mode.
             loop.remove(source, forMode: .default)
             source.signal()
             loop.add(source, forMode: "other")

@@ -14,23 +14,23 @@ import Testing
         }
     }
 
-    @Test("an observer's end leaves a wait that goes on, and no other stage")
+    @Test("an observer's end leads back to a wait in progress, and changes no other stage")
     func noticeEnds() {
         #expect(after { $0.endNotice() } == [.outside, .waiting, .suspended, .waiting, .head, .tail, .waiting])
     }
 
-    @Test("what comes after a foreign loop's wait is a tail, of a wait of the pass itself its own afterWaiting")
+    @Test("after a foreign loop's wait the stage is a tail; after the pass's own wait it is its afterWaiting")
     func wakes() {
         #expect(after { $0.beginWaking() } == [.tail, .woken, .tail, .woken, .tail, .tail, .woken])
     }
 
-    @Test("a foreign loop in an observer of the wait leaves the tail pending, in any other callout nothing is")
+    @Test("a foreign loop in an observer of the wait leaves the tail pending; in any other callout nothing is pending")
     func suspends() {
         let expected: [Stage] = [.suspended, .waiting, .suspended, .waiting, .suspended, .suspended, .waiting]
         #expect(after { $0.suspend() } == expected)
     }
 
-    @Test("wake-ups count but after a wait; a pass is under way from its head or its observers to its tail")
+    @Test("wake-ups count except after a wait; a pass lasts from its head or its observers to its tail")
     func derived() {
         #expect(Self.all.filter(\.countsWakeUps) == [.outside, .waiting, .suspended, .announcing, .head])
         #expect(Self.all.filter(\.isInPass) == [.announcing, .head, .tail, .woken])

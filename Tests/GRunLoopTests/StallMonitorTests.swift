@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stalls: what is told, and what is none.
+// Stall monitors: which stalls are reported, and what is not a stall.
 
 import CGRun
 import CGRunDiagnostics
@@ -11,7 +11,7 @@ import Testing
 @testable import GRunLoop
 @testable import GRunLoopDiagnostics
 
-/// What a monitor has told.
+/// The reports of a monitor.
 private final class Told: Sendable {
     private let shared = Shared<[GRunLoop.StallReport]>([])
 
@@ -25,7 +25,7 @@ private final class Told: Sendable {
         }
     }
 
-    /// Stalls until the stall is told of.
+    /// Stalls until the stall is reported.
     @inline(never) func stallUntilTold(_ count: Int = 1) {
         let end = GRunLoop.now.advanced(by: Patience.normal)
         while shared.value.count < count, GRunLoop.now < end { keepSpinning() }
@@ -39,7 +39,7 @@ private final class Told: Sendable {
 
 @inline(never) private func keepSpinning() { for _ in 0..<1000 { cgrun_keep_frame() } }
 
-/// Half of the time in a function that cannot be unwound.
+/// Spends half of the time in a function that cannot be unwound.
 @inline(never) private func stallInLeaf(_ leaf: Leaf, until isAnnounced: () -> Bool) {
     let end = GRunLoop.now.advanced(by: Patience.normal)
     while !isAnnounced(), GRunLoop.now < end {
@@ -50,7 +50,7 @@ private final class Told: Sendable {
     }
 }
 
-/// A function in a page of its own: it counts down to zero, and no table of any file says how it is unwound.
+/// A function in a page of its own that counts down to zero. No file has a table for unwinding it.
 private struct Leaf: @unchecked Sendable {
     private let page: UnsafeMutableRawPointer
 
@@ -80,13 +80,13 @@ private struct Leaf: @unchecked Sendable {
         ("port", .port, "callOutToPort"), ("idle", .idleWork, "callOutToIdleWork"),
     ]
 
-    @Test("a mode's name does not end the line of a summary")
+    @Test("a line break in a mode's name does not break the line of a summary")
     func namesOnOneLine() {
         #expect(onOneLine("kCFRunLoopDefaultMode") == "kCFRunLoopDefaultMode")
         #expect(onOneLine("a\nb") == "\"a\\nb\"")
     }
 
-    @Test("items 275, 276: a callout that does not return is told of, and then its end", arguments: calls)
+    @Test("items 275, 276: a callout that does not return is reported, and later its end", arguments: calls)
     func kinds(_ name: String, _ callout: GRunLoop.StallReport.Callout, _ function: String) async throws {
         try await onFreshThread { loop in
             let told = Told()
@@ -142,7 +142,7 @@ private struct Leaf: @unchecked Sendable {
         }
     }
 
-    @Test("the innermost callout is told of; after a nested run the outer one is")
+    @Test("the innermost callout is reported; after a nested run, the outer callout is")
     func nested() async throws {
         try await onFreshThread { loop in
             let told = Told()
@@ -162,7 +162,7 @@ private struct Leaf: @unchecked Sendable {
         }
     }
 
-    @Test("who waits does not stall: a sleep, many short ones, a loop that nobody runs")
+    @Test("a waiting loop does not stall: a sleep, many short sleeps, a loop that does not run")
     func waiting() async throws {
         try await onFreshThread { loop in
             let told = Told()
@@ -181,12 +181,12 @@ private struct Leaf: @unchecked Sendable {
         }
     }
 
-    @Test("who polls does not stall, though nothing is called in most of the runs")
+    @Test("a polling loop does not stall, even if most of its runs call nothing")
     func polling() async throws {
         try await onFreshThread { loop in
             let told = Told()
             loop.keepAlive()
-            // A look at so many takes nearly all of the time: the monitor finds a run under way whenever it looks.
+            // Polling them takes nearly all of the time, so the monitor finds a run in progress whenever it looks.
             let idle = (0..<300).map { _ in
                 GLibSource.timeout(loop.homeContext?.pointer, milliseconds: 3_600_000) { true }
             }
@@ -222,7 +222,7 @@ private struct Leaf: @unchecked Sendable {
         }
     }
 
-    @Test("in a foreign loop that a callout of ours runs, the host's callback is told of, and not that callout")
+    @Test("in a foreign loop that a callout of ours runs, the host's callback is reported, and not our callout")
     func nestedHost() async throws {
         try await onFreshThread { loop in
             let told = Told()
@@ -247,17 +247,17 @@ private struct Leaf: @unchecked Sendable {
         }
     }
 
-    @Test("while the loop sleeps the monitor does, too")
+    @Test("while the loop sleeps, its monitor sleeps too")
     func parked() async throws {
         let thread = LoopThread.running()
         let monitor = try Told().watch(thread.loop)
-        // Until it has found that the loop sleeps.
+        // Waits until the monitor has found that the loop sleeps.
         let watched = thread.loop
         #expect(await eventually { isParked(watched) })
         let looks = monitor.lookCount
         usleep(300_000)
         #expect(monitor.lookCount == looks)
-        // A callout wakes it.
+        // A callout wakes the monitor.
         let isCalled = Flag()
         thread.loop.async { isCalled.set() }
         #expect(isCalled.wait())
@@ -269,7 +269,7 @@ private struct Leaf: @unchecked Sendable {
         cgrun_beat_wants(loop.diagnostics.beat, UInt32(CGRUN_BEAT_PARKED))
     }
 
-    @Test("under a host a callback that is not ours is told of by its source's name, and our own as ever")
+    @Test("under a host a foreign callback is reported by its source's name, and our own callouts as usual")
     func hosted() async throws {
         try await onFreshThread { loop in
             let told = Told()
@@ -282,7 +282,7 @@ private struct Leaf: @unchecked Sendable {
             }
             source.setName("a planted stall")
             iterateHost(context) { !told.reports.isEmpty }
-            // Its end is seen in the next iteration.
+            // The next iteration sees the end of the stall.
             loop.after(.zero) { _ = told.wait(for: 2) }
             iterateHost(context) { told.reports.count > 1 }
             let foreign = told.reports
@@ -295,7 +295,7 @@ private struct Leaf: @unchecked Sendable {
             iterateHost(context) { told.reports.count > 2 }
             #expect(told.reports[2].callout == .block && told.reports[2].driver == .host)
             #expect(told.reports[2].label == nil)
-            // Nobody iterates: that is none.
+            // Nobody iterates the host, which is not a stall.
             let count = told.wait(for: 4).count
             work(for: .milliseconds(80))
             #expect(told.reports.count == count)
@@ -304,7 +304,7 @@ private struct Leaf: @unchecked Sendable {
         }
     }
 
-    @Test("a function without tables for unwinding does not hide who has called it")
+    @Test("a function without unwind tables does not hide its callers")
     func functionWithoutTables() async throws {
         let leaf = try #require(Leaf())
         try await onFreshThread { loop in
@@ -313,12 +313,12 @@ private struct Leaf: @unchecked Sendable {
             let end = GRunLoop.now.advanced(by: Patience.normal)
             var count = 0
             while count < 8, GRunLoop.now < end {
-                // Of each stall there are two: when it is noticed, and when it is over.
+                // Each stall has two reports: one when it is noticed, and one when it is over.
                 let before = told.reports.count
                 loop.perform { stallInLeaf(leaf) { told.reports.count > before } }
                 loop.run(for: .zero)
                 let frames = told.wait(for: before + 2)[before].frames.map(\.description)
-                // A thread that has lost the processor stalls before the block as well. Its stack is whole then.
+                // A thread that has lost the processor also stalls before the block. Its stack is complete then.
                 let isInBlock = frames.contains { $0.contains("stallInLeaf") }
                 if !isInBlock, frames.contains(where: { $0.contains("functionWithoutTables") }) { continue }
                 #expect(isInBlock, "\(frames)")
@@ -329,7 +329,7 @@ private struct Leaf: @unchecked Sendable {
         }
     }
 
-    @Test("a signal that has a handler of the program's is not touched: there are no frames then")
+    @Test("a signal with a handler of the program's is not used, so the report has no frames")
     func foreignHandler() async throws {
         try await onFreshThread { loop in
             var former = sigaction()
@@ -347,7 +347,7 @@ private struct Leaf: @unchecked Sendable {
         }
     }
 
-    @Test("a thread that has blocked the signal stalls without frames")
+    @Test("a stall of a thread that has blocked the signal has no frames")
     func blockedSignal() async throws {
         try await onFreshThread { loop in
             var blocked = sigset_t()
@@ -360,7 +360,7 @@ private struct Leaf: @unchecked Sendable {
             loop.run(for: .zero)
             #expect(told.wait(for: 2)[0].frames.isEmpty)
             pthread_sigmask(SIG_UNBLOCK, &blocked, nil)
-            // What was pending is answered by nobody's question.
+            // The pending signal belongs to no request, so its handler returns no frames.
             loop.perform { told.stallUntilTold(3) }
             loop.run(for: .zero)
             #expect(!told.wait(for: 4)[2].frames.isEmpty)
@@ -368,7 +368,7 @@ private struct Leaf: @unchecked Sendable {
         }
     }
 
-    @Test("what the callout was the last to hold stalls in its deinit")
+    @Test("releasing the callout's last reference can stall in a deinit")
     func lastReference() async throws {
         try await onFreshThread { loop in
             let told = Told()
@@ -387,7 +387,7 @@ private struct Leaf: @unchecked Sendable {
         }
     }
 
-    @Test("a monitor ends in its handler, with its object, and with the thread of its loop")
+    @Test("a monitor ends if its handler ends it, if its object is released, and with the thread of its loop")
     func ends() async throws {
         let thread = LoopThread.running()
         let held = Shared<GRunLoop.StallMonitor?>(nil)
@@ -411,7 +411,7 @@ private struct Leaf: @unchecked Sendable {
         #expect(count.value == 1)
     }
 
-    @Test("two monitors of one loop tell of the same stall; what waits for reports gets them")
+    @Test("two monitors of one loop report the same stall, and the sequences of reports get it")
     func two() async throws {
         try await onFreshThread { loop in
             let (one, other) = (Told(), Told())
@@ -426,7 +426,7 @@ private struct Leaf: @unchecked Sendable {
         }
     }
 
-    @Test("the signal is given back with the last monitor")
+    @Test("the last monitor restores the signal's disposition")
     func givesBack() async throws {
         try await onFreshThread { loop in
             func handler() -> UInt {
@@ -444,7 +444,7 @@ private struct Leaf: @unchecked Sendable {
         }
     }
 
-    @Test("GRUN_STALLS has the stalls of every loop logged; what is no span is said")
+    @Test("GRUN_STALLS logs the stalls of every loop; an invalid time span is reported")
     func environment() async throws {
         let logged = runChild("stalls-are-logged").errors
         for line in ["the main run loop has not returned", "the main run loop has returned", "stallLongEnough"] {
@@ -457,7 +457,7 @@ private struct Leaf: @unchecked Sendable {
         #expect(!refused.contains("has not returned"), "\(refused)")
     }
 
-    @Test("a stall is told of while another thread keeps the loop's lock, and is not over when the lock is free")
+    @Test("a stall is reported while another thread holds the loop's lock, and is not over when the lock is free")
     func lockHeld() async throws {
         try await onFreshThread { loop in
             let told = Told()
@@ -471,12 +471,12 @@ private struct Leaf: @unchecked Sendable {
                     }
                 }
                 isHeld.wait()
-                // As if another callout began: the monitor sees its count for the first time, and nothing else of it.
+                // Acts as if another callout began: the monitor sees its count for the first time, and nothing else.
                 _ = cgrun_pulse_count(loop.diagnostics.pulse)
                 told.stallUntilTold()
                 isAnnounced.set()
                 join(holder)
-                // One look is under way, and the next one finds the lock free.
+                // One look of the monitor is in progress, and the next look finds the lock free.
                 let looks = monitor.lookCount
                 let end = GRunLoop.now.advanced(by: Patience.normal)
                 while monitor.lookCount < looks + 3, GRunLoop.now < end { keepSpinning() }
@@ -509,7 +509,7 @@ private struct Leaf: @unchecked Sendable {
                 stack.ss_flags = Int32(SS_DISABLE)
                 sigaltstack(&stack, nil)
                 let used = size - memory.prefix { $0 == paint }.count
-                // The kernel's part of the frame: _SC_MINSIGSTKSZ.
+                // The kernel's part of the frame is _SC_MINSIGSTKSZ.
                 let frame = sysconf(249)
                 #expect(used > 0 && used - frame <= 2048, "\(used) bytes, \(frame) of them the kernel's")
                 memory.deallocate()
@@ -536,10 +536,10 @@ private struct Leaf: @unchecked Sendable {
     #endif
 
     @Test(
-        "a stalled thread that has a lock is told of within 100 ms after the threshold; then with names",
+        "a stalled thread that holds a lock is reported within 100 ms after the threshold; the names follow later",
         .disabled(if: sanitizer != nil), arguments: locks)
     func whileLocked(_ scenario: String, _ kind: String) async throws {
-        // On a machine that is busy one of them may be late.
+        // On a busy machine one of the reports may be late.
         var latest: [String] = []
         for _ in 0..<5 {
             let output = await outcome(ofChild: scenario, of: "grun-stall-child").output
@@ -559,7 +559,7 @@ private struct Leaf: @unchecked Sendable {
     }
 
     @Test(
-        "the signal handler gets no memory, not even where the thread's destructors have run",
+        "the signal handler allocates no memory, even after the thread's destructors have run",
         .disabled(if: sanitizer != nil))
     func atTheEndOfAThread() async {
         let output = await outcome(ofChild: "stall-at-the-end-of-a-thread", of: "grun-stall-child").output
@@ -567,7 +567,7 @@ private struct Leaf: @unchecked Sendable {
     }
 
     @Test(
-        "the label is told, although another thread keeps the labels while the stall is examined",
+        "the label is reported even if another thread holds the lock of the labels during the stall",
         .disabled(if: sanitizer != nil))
     func labelsHeld() async {
         let text = await outcome(ofChild: "stall-with-the-labels-held", of: "grun-stall-child").output
@@ -575,9 +575,9 @@ private struct Leaf: @unchecked Sendable {
         #expect(text.contains(" \"planted\" ("), "\(text)")
     }
 
-    @Test("a stall whose report is out in time has no plain notice", .disabled(if: sanitizer != nil))
+    @Test("a stall whose report appears in time has no plain notice", .disabled(if: sanitizer != nil))
     func noNotice() async {
-        // On a machine that is busy one of them may be late.
+        // On a busy machine a report may be late.
         var isWithout = false
         for _ in 0..<5 where !isWithout {
             let logged = await outcome(ofChild: "stalls-are-logged").errors
@@ -605,7 +605,7 @@ private struct Leaf: @unchecked Sendable {
 }
 
 extension GRunLoop {
-    /// Calls a closure with the loop's lock held.
+    /// Calls a closure while it holds the loop's lock.
     func locked<Result>(_ body: (GRunLoop) -> Result) -> Result {
         lock.withLock { body(self) }
     }

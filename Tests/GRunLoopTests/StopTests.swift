@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test("item 58: a stop ends the innermost run only, and the outer one goes on")
+    @Test("item 58: a stop ends the innermost run only, and the outer run continues")
     func innermostOnly() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test("item 59: a run stopped before a nested run began does not stop that one, and is still stopped after it")
+    @Test("item 59: a stop before a nested run began does not end that run, and ends the outer run afterwards")
     func stoppedBeforeNestedRun() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test("item 61: a stop in a beforeWaiting observer ends the wait at once, with afterWaiting")
+    @Test("item 61: a stop in a beforeWaiting observer ends the wait immediately, with afterWaiting")
     func atBeforeWaiting() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test("item 64: another thread's stop wakes a sleeping loop; a second one does not stop the next run")
+    @Test("item 64: another thread's stop wakes a sleeping loop; a second stop does not end the next run")
     func fromAnotherThread() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -138,7 +138,7 @@ import Testing
                 loop.stop()
                 trace("\(loop.runUntilAsleep("nested"))")
             }
-            // The nested run has used the wake-up, but the outer one is stopped all the same, and does not sleep.
+            // The nested run has used the wake-up. The outer run is stopped nevertheless, and does not sleep.
             #expect(loop.run(for: .seconds(60)) == .stopped)
             let pass = ["beforeTimers", "beforeWaiting", "afterWaiting"]
             #expect(trace.lines == pass + pass + ["stopped"])

@@ -9,11 +9,11 @@ import Testing
 @testable import GRunLoopDiagnostics
 
 @Suite("Names of functions") struct SymbolTests {
-    @Test("a function keeps its name after another version of its library has got the path")
+    @Test("a function keeps its name even if another version of its library has replaced the file")
     func replacedLibrary() throws {
         let path = NSTemporaryDirectory() + "library-\(getpid()).so"
         defer { unlink(path) }
-        // A library that is there with libc.
+        // Uses a library that is installed together with libc.
         let original = try #require(dlopen("libm.so.6", RTLD_NOW))
         defer { dlclose(original) }
         let text = try #require(FileHandle(forReadingAtPath: "/proc/self/maps")).readDataToEndOfFile()
@@ -26,7 +26,7 @@ import Testing
         defer { dlclose(handle) }
         let address = UInt(bitPattern: dlsym(handle, "cbrt"))
         let name = try #require(GRunLoop.StackFrame(at: address).function)
-        // In the other version, the function at this offset has another name, and the build ID differs.
+        // Makes the other version: the function at this offset has another name, and the build ID differs.
         for (old, new) in [("\0\(name)\0", "\0!\(name.dropFirst())\0"), ("GNU\0", "GNU\0!")] {
             let place = try #require(library.range(of: Data(old.utf8)))
             library.replaceSubrange(place.lowerBound..<(place.lowerBound + new.utf8.count), with: Data(new.utf8))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left of a loop when its thread has ended: part 1.1, items 7 to 15.
+// The state of a loop whose thread has ended: part 1.1, items 7 to 15.
 
 import GRunLoop
 import GRunLoopDiagnostics
@@ -9,12 +9,12 @@ import Testing
 
 @Suite struct ThreadEndTests {
     @Test(
-        "a thread that is to be cancelled is not ended inside a call of its loop, where it would leave the lock behind")
+        "a thread with a pending cancellation does not end inside a call of its loop, where the lock would stay locked")
     func cancelledThread() async throws {
         try await onFreshThread { _ in
             let found = Shared<GRunLoop?>(nil)
             onPlainThread {
-                // It ends at the next point at which a thread can be cancelled.
+                // The thread ends at the next cancellation point.
                 pthread_cancel(pthread_self())
                 let loop = GRunLoop.current
                 loop.add(GRunLoop.Source {}, forMode: .default)
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(
-        "item 7: when its thread ends, every version-0 source is cancelled once a mode, on that thread, after the body")
+        "item 7: when a thread ends, each version-0 source is cancelled once a mode, on that thread, after the body")
     func sourcesAreCancelled() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test("item 8: what was in the loop of an ended thread stays valid, and works in another loop")
+    @Test("item 8: items of an ended thread's loop stay valid, and work in another loop")
     func itemsStayValid() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test("item 11 (our rule): the last reference to a loop may go anywhere, after its thread's end")
+    @Test("item 11 (our rule): the last reference to a loop may be released anywhere, after its thread's end")
     func lastReferenceGoesAnywhere() async throws {
         try await onFreshThread { _ in
             let held = Shared<GRunLoop?>(nil)
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test("an ambient mode that nobody took back does not keep its loop")
+    @Test("an ambient mode that was not popped does not keep its loop")
     func forgottenAmbientMode() async throws {
         try await onFreshThread { _ in
             let observed = Weak<GRunLoop>()
@@ -238,7 +238,7 @@ import Testing
         }
     }
 
-    @Test("item 14: after the main thread's end its loop says so once, and ignores what is asked of it")
+    @Test("item 14: after the main thread's end its loop logs that once, and ignores calls")
     func mainThreadHasEnded() async throws {
         let child = runChild("main-thread-ends")
         #expect(child.output == ["main thread ends", "asked for everything", "nothing ran"])
@@ -246,7 +246,7 @@ import Testing
         #expect(child.status == 0)
     }
 
-    @Test("item 15 (our rule): after fork() without exec() every call is refused, with a message that says what to do")
+    @Test("item 15 (our rule): after fork() without exec() every call is refused, and the message names the remedy")
     func forked() async throws {
         let child = runChild("forked")
         #expect(child.output == ["child: finished, nothing ran", "parent: handledSource"])
@@ -290,7 +290,7 @@ private enum TeardownProbe {
 }
 
 extension GRunLoop {
-    /// Whether it refuses new items, as the loop of an ended thread does.
+    /// Returns true if the loop refuses new items, as the loop of an ended thread does.
     fileprivate var isGone: Bool {
         let source = Source {}
         add(source, forMode: "probe")

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that leave in the middle of a callout: what is on their stack is never come back to, nor released, which a
-// sanitizer calls a leak.
+// Threads that end in the middle of a callout. Objects on their stacks are never released, so the address sanitizer
+// reports a leak.
 
 import GRunLoop
 import Glibc
 import TestSupport
 import Testing
 
-@Suite("Threads that leave by pthread_exit", .disabled(if: sanitizer == "address")) struct ThreadExitTests {
-    @Test("join() and waitUntilEnded() of a thread that leaves return, and its end handlers are called")
+@Suite("Threads that end by pthread_exit", .disabled(if: sanitizer == "address")) struct ThreadExitTests {
+    @Test("join() and waitUntilEnded() return if the thread ends in a callout, and its end handlers are called")
     func workerLeaves() async throws {
         let worker = try GRunLoop.Thread(name: "leaves")
         let trace = Recorder()
@@ -25,7 +25,7 @@ import Testing
         join(joiner)
     }
 
-    @Test("a delayed perform whose closure leaves is over, and the others of its loop are let go")
+    @Test("a delayed perform whose closure ends the thread is over, and the other performs of its loop are released")
     func leavesInAPerform() async throws {
         let worker = try GRunLoop.Thread(name: "leaves in a perform")
         let trace = Recorder()
@@ -38,7 +38,7 @@ import Testing
         #expect(trace.lines == ["released"])
     }
 
-    @Test("who starts one that leaves in its set-up gets a thread that has ended")
+    @Test("starting a thread whose set-up ends it returns a thread that has ended")
     func leavesInSetUp() async throws {
         let started = Flag()
         let starter = startThread {
@@ -54,7 +54,7 @@ import Testing
         join(starter)
     }
 
-    @Test("one that leaves in virtual time ends the loop that this hides as well")
+    @Test("a thread that ends in virtual time also ends the loop that virtual time hides")
     func leavesInVirtualTime() async throws {
         let trace = Recorder()
         let (loop, isThere, mayLeave) = (Shared<GRunLoop?>(nil), Flag(), Flag())
@@ -82,7 +82,7 @@ import Testing
     }
 
     @Test(
-        "item 9: the blocks behind one that leaves are released without being run, those of the step under way as well")
+        "item 9: if a block ends the thread, later blocks are released without running, also in the current step")
     func leavesInABlockStep() async throws {
         let trace = Recorder()
         let thread = startThread {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which calls other threads may make: part 1.14, item 197.
+// The calls that other threads may make: part 1.14, item 197.
 
 import GRunLoop
 import GRunLoopDiagnostics
@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 @Suite struct ThreadSafetyTests {
-    @Test("item 197: items, blocks, wake-ups and questions are for every thread: many at once lose nothing")
+    @Test("item 197: items, blocks, wake-ups and queries work on every thread: many concurrent calls lose nothing")
     func manyThreads() async throws {
         try await onFreshThread { _ in
             let thread = LoopThread.running()
@@ -50,7 +50,7 @@ import Testing
                         _ = loop.nextFireDate(forMode: .default)
                         _ = loop.contains(source, forMode: .common)
                         if round % 20 == worker { _ = loop.description }
-                        // Not so many descriptors at a time that the process runs out of them.
+                        // Limits the number of open descriptors, so that the process does not run out of them.
                         _ = waitUntil { !source.isSignalled && round < ownRead.value + 32 }
                         source.invalidate()
                         observer.invalidate()
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test(
-        "items 197, 211: what is for the loop's own thread ends the process elsewhere, and says where to call it",
+        "items 197, 211: calls for the loop's own thread end the process elsewhere, and the message names the thread",
         arguments: WrongThread.calls.indices)
     func calledElsewhere(number: Int) async throws {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [number] in

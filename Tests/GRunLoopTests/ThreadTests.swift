@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that run their loop: begin, stop, join, and nothing left of them.
+// Threads that run their loop: starting, stopping and joining them, without leaks.
 
 import CGRunGLib
 import GRunLoop
@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 @Suite("Worker threads") struct WorkerThreadTests {
-    @Test("the loop runs when the thread is there; its context is the thread's default one")
+    @Test("the loop runs when the thread has started; its context is the thread's default context")
     func starts() async throws {
         let order = Recorder()
         let worker = try GRunLoop.Thread(name: "a name that is longer than 15 bytes") { here in
@@ -27,7 +27,7 @@ import Testing
         await worker.waitUntilEnded()
     }
 
-    @Test("stop ends every nested run, and the thread; afterwards the loop is inert")
+    @Test("stop ends every nested run and the thread; afterwards the loop does nothing")
     func stopNested() async throws {
         let worker = try GRunLoop.Thread(name: "nested")
         let loop = worker.loop
@@ -47,7 +47,7 @@ import Testing
         worker.stop()
     }
 
-    @Test("stopping the outermost run ends the thread as well; the object's end does not")
+    @Test("stopping the outermost run also ends the thread; releasing the thread's object does not")
     func stopRun() async throws {
         var worker: GRunLoop.Thread? = try GRunLoop.Thread(name: "left alone")
         let loop = try #require(worker?.loop)
@@ -57,7 +57,7 @@ import Testing
         #expect(waitUntil { loop.currentMode == nil })
     }
 
-    @Test("several may wait for the end, blocked or suspended; after it they do not wait")
+    @Test("several callers may wait for the end, blocked or suspended; after the end they return immediately")
     func joiners() async throws {
         let worker = try GRunLoop.Thread(name: "joined")
         let joined = Counter()
@@ -86,7 +86,7 @@ import Testing
         #expect(child.errors.contains("a thread cannot wait for its own end"), "\(child.errors)")
     }
 
-    @Test("a thread that cannot be started is an error", arguments: [1 << 50, .max])
+    @Test("starting a thread throws an error if the system cannot start it", arguments: [1 << 50, .max])
     func cannotStart(stackSize: Int) {
         do {
             _ = try GRunLoop.Thread(stackSize: stackSize)
@@ -97,14 +97,14 @@ import Testing
         }
     }
 
-    @Test("small and negative stack sizes are our least and the system's default", arguments: [-1, 0, 1, 600_001])
+    @Test("small and negative stack sizes become our minimum and the system's default", arguments: [-1, 0, 1, 600_001])
     func stackSizes(size: Int) async throws {
         let worker = try GRunLoop.Thread(stackSize: size)
         worker.stop()
         await worker.waitUntilEnded()
     }
 
-    @Test("ten thousand threads, one after the other: memory, descriptors and threads are where they were")
+    @Test("after ten thousand threads in a row, memory, descriptors and threads are as before")
     func tenThousand() {
         let child = runChild("ten-thousand-threads", timeout: Patience.normal * 12)
         #expect(child.status == 0, "\(child.errors)")

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for the end of a worker thread, and on what.
+// The ways to wait for the end of a worker thread.
 
 import GRunLoop
 import Glibc
 import TestSupport
 import Testing
 
-/// Has the calling thread held, when it ends, in a destructor of thread-specific data, until the flag is set.
+/// Holds the calling thread, when it ends, in a destructor of thread-specific data, until the flag is set.
 private final class HeldDestructor: Sendable {
     let isHeld = Flag()
     let leave = Flag()
@@ -30,7 +30,7 @@ private final class HeldDestructor: Sendable {
 
 @Suite("Worker threads: waiting for the end") struct ThreadWaitTests {
     @Test(
-        "waitUntilEnded() blocks no thread: it is back while the thread is in destructors that the other waits for"
+        "waitUntilEnded() blocks no thread, and returns before the thread's destructors, which join() waits for"
     )
     func blocksNothing() async throws {
         let worker = try GRunLoop.Thread(name: "held")
@@ -41,13 +41,13 @@ private final class HeldDestructor: Sendable {
             worker.join()
             joined.set()
         }
-        // On a loop of its own: what blocked the caller's executor would keep the rest of it waiting.
+        // Uses a loop of its own, because a blocked executor of the caller would delay the rest of the test.
         let other = try GRunLoop.Thread(name: "waits")
         let waiting = Task(executorPreference: other.loop.executor) { await worker.waitUntilEnded() }
         worker.stop()
         await waiting.value
         #expect(held.isHeld.wait())
-        // Once more, and after the end.
+        // Waits once more, after the end.
         await worker.waitUntilEnded()
         #expect(!joined.isSet)
         #expect(await other.loop.run { true })
@@ -58,7 +58,7 @@ private final class HeldDestructor: Sendable {
         await other.waitUntilEnded()
     }
 
-    @Test("a thousand may wait, cancelled or not: each comes back once, after the last callout")
+    @Test("a thousand callers may wait, cancelled or not: each returns once, after the last callout")
     func thousand() async throws {
         let worker = try GRunLoop.Thread(name: "awaited")
         let hasStopped = Flag()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timelines: what is recorded of a loop, and what is written of it.
+// Timelines: what they record of a loop, and the files that they write.
 
 import CGRun
 import CGRunDiagnostics
@@ -15,7 +15,7 @@ import Testing
 private typealias Picture = TimelinePicture
 
 extension TimelinePicture {
-    /// What the calling thread's loop has done.
+    /// The record of the calling thread's loop.
     fileprivate var mine: Loop? { loops.last { $0.thread == cgrun_thread_id() } }
 
     fileprivate func callouts(_ loop: Loop?, _ kind: String, label: String? = nil) -> [Span] {
@@ -48,9 +48,9 @@ private final class Callee: Forwarder, @unchecked Sendable {
     func call() {}
 }
 
-/// One timeline records at a time: all tests of it are here, one after the other.
+/// Only one timeline can record at a time, so all tests of timelines are in this serialized suite.
 @Suite("Timelines", .serialized) struct TimelineTests {
-    @Test("callouts are spans of their length, by their labels and by the functions they were written in")
+    @Test("callouts are spans of their length, with their labels and the functions that contain their closures")
     func callouts() async throws {
         let timeline = GRunLoop.Timeline()
         try await onFreshThread { loop in
@@ -76,7 +76,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
             #expect(picture.modes[block.mode] == "kCFRunLoopDefaultMode")
             let fires = picture.callouts(mine, "timer", label: "autosave")
             #expect(fires.count == 1 && fires[0].length >= .milliseconds(1))
-            // The block has taken longer than the timer was to wait.
+            // The block has taken longer than the timer's delay.
             #expect(fires[0].late >= 7_000_000 && fires[0].late < 1_000_000_000)
             #expect(picture.items[fires[0].item].detail == "fires once")
             let performs = picture.callouts(mine, "timer")
@@ -95,7 +95,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         }
     }
 
-    @Test("of what passes its calls on, what it calls is shown: the closure of an actor's, a function of C's")
+    @Test("for an adapter the timeline shows the inner function: the closure of an actor, or a C function")
     func forwarded() async throws {
         let timeline = GRunLoop.Timeline()
         try await onFreshThread { loop in
@@ -118,14 +118,14 @@ private final class Callee: Forwarder, @unchecked Sendable {
         }
     }
 
-    @Test("stages have their place")
+    @Test("stages have their place in the picture")
     func stageNumbers() {
         let stages = (0...10).compactMap(PassStage.init(rawValue:))
         #expect(stages.map { GRunLoop.Trace.Stage($0).rawValue } == stages.map { "\($0)" })
         #expect(GRunLoop.Trace.Stage.all.count == 11)
     }
 
-    @Test("nested runs are deeper, in their modes, inside the callout that runs them")
+    @Test("nested runs are deeper, in their modes, and inside the callout that runs them")
     func nested() async throws {
         let timeline = GRunLoop.Timeline()
         try await onFreshThread { loop in
@@ -150,12 +150,12 @@ private final class Callee: Forwarder, @unchecked Sendable {
         }
     }
 
-    @Test("who ended a sleep is told, with the thread and when")
+    @Test("the timeline shows which thread ended a sleep, and when")
     func wakeUps() async throws {
         let timeline = GRunLoop.Timeline()
         timeline.start()
         let thread = LoopThread.running()
-        // It sleeps: that is recorded from its next sleep on.
+        // The thread sleeps already. Recording begins with its next sleep.
         thread.loop.wakeUp()
         thread.waitUntilAsleep()
         let waker = threadID
@@ -174,7 +174,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
             })
     }
 
-    @Test("what does not fit in the ring is overwritten, which is said; what is left is whole")
+    @Test("records that do not fit in the ring are overwritten and counted; the remaining records are complete")
     func overwritten() async throws {
         let timeline = GRunLoop.Timeline(limit: 300)
         try await onFreshThread { loop in
@@ -184,19 +184,19 @@ private final class Callee: Forwarder, @unchecked Sendable {
             let picture = timeline.picture
             timeline.stop()
             let mine = try #require(picture.mine)
-            // Rounded up to 512; the one after the last may be under way.
+            // The ring's size is rounded up to 512. The record after the last may be in progress.
             #expect(mine.overwritten > 1400 && mine.overwritten < 2100)
             #expect(mine.spans.count <= 512 && mine.spans.count > 400)
             #expect(mine.spans.allSatisfy { $0.end >= $0.begin && $0.begin >= mine.from })
         }
     }
 
-    @Test("recordings that follow each other while loops call many items: no number is taken for another recording's")
+    @Test("in successive recordings, while loops call many items, no number means an item of another recording")
     func manyRecordings() async throws {
         let isOver = Flag()
         let threads = (0..<2).map { _ in
             LoopThread { loop in
-                // More than a new recording has room for.
+                // Makes more sources than a new recording has room for.
                 let sources = (0..<2000).map { _ in loop.source {} }
                 while !isOver.isSet {
                     for source in sources { source.signal() }
@@ -215,7 +215,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         }
     }
 
-    @Test("a recording that is read while it is written is in order")
+    @Test("a recording that is read while it is written has its records in order")
     func concurrentReads() async throws {
         let timeline = GRunLoop.Timeline(limit: 1024)
         timeline.start()
@@ -227,13 +227,13 @@ private final class Callee: Forwarder, @unchecked Sendable {
                 for timer in timers { timer.label = "\(loop.nextFireDate(forMode: .default) == nil)" }
                 for _ in 0..<50 { loop.perform {} }
                 loop.run(for: .zero)
-                // New items, which are soon forgotten.
+                // Adds new items, which are soon forgotten.
                 for _ in 0..<20 { loop.after(.zero) {} }
                 loop.run(for: .zero)
             }
         }
         var seen = 0
-        // Under the thread sanitizer it takes its time.
+        // The thread sanitizer makes this slow.
         let end = GRunLoop.now.advanced(by: .seconds(15))
         while seen < 100, GRunLoop.now < end {
             let picture = timeline.picture
@@ -256,7 +256,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         timeline.stop()
     }
 
-    @Test("under a host its polls and its own work are seen")
+    @Test("under a host the polls and the work of the host are recorded")
     func hosted() async throws {
         let timeline = GRunLoop.Timeline()
         try await onFreshThread { loop in
@@ -285,13 +285,13 @@ private final class Callee: Forwarder, @unchecked Sendable {
             #expect(foreign.contains { $0.length >= .milliseconds(4) && $0.length < .milliseconds(2000) })
             let outer = mine.spans.filter { $0.depth == 0 }
             for (one, next) in zip(outer, outer.dropFirst()) { #expect(one.end <= next.begin) }
-            // GLib is not asked any more once nothing is recorded.
+            // GLib is not polled again after the recording.
             while g_main_context_iteration(context, 0) != 0 {}
             #expect(loop.locked { $0.diagnostics.isHostPollingLocked } == nil && loop.diagnostics.recorder == nil)
         }
     }
 
-    @Test("what goes on when it is stopped ends there, also in a picture that is made later")
+    @Test("spans in progress end when the recording stops, also in a picture that is made later")
     func stoppedInACallout() async throws {
         let timeline = GRunLoop.Timeline()
         try await onFreshThread { loop in
@@ -313,7 +313,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
             let end = mine.flatMap(\.spans).map(\.end).max() ?? .max
             #expect(end <= picture.duration && picture.duration < end + 15_000_000)
         }
-        // A loop that does nothing any more.
+        // Records a loop that does nothing any more.
         try await onFreshThread { loop in
             let timeline = GRunLoop.Timeline()
             timeline.start()
@@ -329,7 +329,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         }
     }
 
-    @Test("in a foreign loop inside a callout, that callout goes on; what follows the loop is not the host's")
+    @Test("a foreign loop inside a callout does not end the callout's span, and later spans do not belong to the host")
     func foreignLoop() async throws {
         let timeline = GRunLoop.Timeline()
         try await onFreshThread { loop in
@@ -339,7 +339,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
             let context = home.pointer
             let isWoken = Flag()
             let source = loop.source {
-                // The hub has its turn, and then a thread ends the host's sleep.
+                // The hub takes its turn, and then a thread ends the host's sleep.
                 let waker = startThread {
                     _ = waitUntil { loop.locked(\.isAsleepLocked) }
                     loop.perform { isWoken.set() }
@@ -353,7 +353,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
             source.signal()
             while !isWoken.isSet { g_main_context_iteration(context, 1) }
             let text = source.description
-            // A run of ours where no host is.
+            // Starts a run where no host is running.
             loop.after(.milliseconds(2)) {}
             loop.run(for: .milliseconds(10))
             let picture = timeline.picture
@@ -370,7 +370,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         }
     }
 
-    @Test("an item that was recorded goes as it would; its address does not come back in the same recording")
+    @Test("a recorded item is released as usual; its address is not reused in the same recording")
     func nothingIsHeld() async throws {
         let timeline = GRunLoop.Timeline()
         try await onFreshThread { loop in
@@ -392,7 +392,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         }
     }
 
-    @Test("items of which nothing is recorded any more are forgotten")
+    @Test("items without remaining records are forgotten")
     func purged() async throws {
         let timeline = GRunLoop.Timeline(limit: 256)
         try await onFreshThread { loop in
@@ -414,7 +414,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         }
     }
 
-    @Test("what an item has cost is in its description while it is recorded, and else that it is not known")
+    @Test("an item's description shows its cost while it is recorded, and otherwise that the cost is unknown")
     func counters() async throws {
         let timeline = GRunLoop.Timeline()
         try await onFreshThread { loop in
@@ -439,7 +439,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         }
     }
 
-    @Test("what a message port has cost is in its description, although a source stands for it in its modes")
+    @Test("a message port's description shows its cost, although a source represents it in its modes")
     func messagePortCounters() async throws {
         let timeline = GRunLoop.Timeline()
         try await onFreshThread { loop in
@@ -458,7 +458,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         }
     }
 
-    @Test("a label that is given later is the one that is shown")
+    @Test("the timeline shows a label that is set later")
     func relabelled() async throws {
         let timeline = GRunLoop.Timeline()
         try await onFreshThread { loop in
@@ -475,7 +475,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         }
     }
 
-    @Test("one timeline records at a time; stopped and started again it goes on")
+    @Test("one timeline records at a time; a timeline can be stopped and started again")
     func oneAtATime() async throws {
         try await onFreshThread { loop in
             let (first, second) = (GRunLoop.Timeline(), GRunLoop.Timeline())
@@ -510,7 +510,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         }
     }
 
-    @Test("loops of many threads are in one picture; of those that have ended the last 100 are kept")
+    @Test("loops of many threads are in one picture; the last 100 ended loops are kept")
     func manyThreads() async throws {
         let timeline = GRunLoop.Timeline(limit: 0)
         timeline.start()
@@ -526,7 +526,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         #expect(picture.loops.allSatisfy { $0.spans.allSatisfy { $0.end <= picture.duration } })
     }
 
-    @Test("what came after the moment of a picture is not in it, and a loop that came after it has no length")
+    @Test("events after the moment of a picture are not in it, and a loop that started later has no length")
     func moment() async throws {
         let timeline = GRunLoop.Timeline()
         timeline.start()
@@ -551,7 +551,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         timeline.stop()
     }
 
-    @Test("a loop that is first recorded as the recording is stopped has no more than a moment in the picture")
+    @Test("a loop that is first recorded as the recording stops has at most a moment in the picture")
     func stoppedAtFirst() async throws {
         let (isOver, runs) = (Flag(), Counter())
         let thread = LoopThread { loop in
@@ -573,7 +573,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
     }
 
     @Test(
-        "functions are shown without types, and the library's own are not",
+        "functions appear without types, and the library's own functions do not appear",
         arguments: [
             (
                 "partial apply forwarder for closure #1 @Sendable (GRunLoop.GRunLoop.Timer) -> () in "
@@ -601,11 +601,11 @@ private final class Callee: Forwarder, @unchecked Sendable {
         #expect(FunctionName.brief(full) == brief)
     }
 
-    // MARK: What is written
+    // MARK: Written files
 
-    /// A recording with everything in it, hostile labels among them.
+    /// Makes a recording with all kinds of records, and with hostile labels.
     ///
-    /// - Returns: the threads that it was made by.
+    /// - Returns: the threads of the recording.
     @discardableResult private func record(_ timeline: GRunLoop.Timeline) async throws -> Set<Int> {
         timeline.start()
         let own = try await onFreshThread { loop in
@@ -631,7 +631,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         return [own, Int(thread.kernelID)]
     }
 
-    @Test("the page has the records in it, and no label can leave its place")
+    @Test("the page contains the records, and no label can escape from its place")
     func page() async throws {
         let timeline = GRunLoop.Timeline()
         try await record(timeline)
@@ -658,7 +658,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         #expect(abs(try format.parse(start).timeIntervalSinceNow) < 600)
     }
 
-    @Test("trace events are read back: spans nest on their threads, arrows have both ends, threads have names")
+    @Test("trace events can be read back: spans nest on their threads, arrows have both ends, threads have names")
     func traceEvents() async throws {
         let timeline = GRunLoop.Timeline()
         let mine = try await record(timeline)
@@ -685,7 +685,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         #expect(!those("i").isEmpty)
     }
 
-    @Test("what cannot be written is an error, and what was there stays")
+    @Test("a failed write is an error, and the existing file stays")
     func unwritable() throws {
         let timeline = GRunLoop.Timeline()
         let folder = NSTemporaryDirectory() + "timeline-\(getpid()).d"
@@ -698,7 +698,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         #expect(throws: GRunLoop.SystemError.failed(call: "write(2)", errno: EINVAL, path: "a\0b")) {
             try timeline.write(to: "a\0b", as: .chromeJSON)
         }
-        // A full disk: nothing is left of the new file.
+        // On a full disk, nothing of the new file stays.
         let path = folder + "/x.html"
         try Data("former".utf8).write(to: URL(fileURLWithPath: path))
         let outcome = runChild("timeline-on-a-full-disk", sharing: folder)
@@ -710,7 +710,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         unlink(path)
     }
 
-    @Test("a link stays one, a file keeps its mode, and each of many writers at once writes a whole file")
+    @Test("a link stays a link, a file keeps its mode, and each of many concurrent writers writes a whole file")
     func files() throws {
         let folder = NSTemporaryDirectory() + "timeline-\(getpid()).f"
         mkdir(folder, 0o700)
@@ -737,7 +737,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).count == 2)
     }
 
-    @Test("a new file is written to by its owner only, whatever the umask; one that is there keeps its mode")
+    @Test("only its owner can write to a new file, whatever the umask; an existing file keeps its mode")
     func modeOfFile() throws {
         let folder = NSTemporaryDirectory() + "timeline-\(getpid()).m"
         mkdir(folder, 0o700)
@@ -751,7 +751,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
     }
 
     @Test(
-        "in a sticky folder a link, a file and a pipe of another user are left alone; what is this user's is not",
+        "in a sticky folder files, links and pipes of another user are not touched; a link of this user is followed",
         .enabled(if: geteuid() == 0, "only root makes files of another user"))
     func plantedByAnother() throws {
         let folder = NSTemporaryDirectory() + "timeline-\(getpid()).s"
@@ -766,7 +766,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         for (kind, plant) in kinds {
             try Data("former".utf8).write(to: URL(fileURLWithPath: victim))
             plant()
-            // With a reader a pipe does not wait for one.
+            // A pipe with a reader does not block its writer.
             let reader = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
             defer { close(reader) }
             lchown(path, 12_345, 12_345)
@@ -799,7 +799,7 @@ private final class Callee: Forwarder, @unchecked Sendable {
         let (isPlanting, isOver) = (Flag(), Flag())
         let planter = startThread {
             while !isOver.isSet {
-                // A second name of the link itself. An entry that is there stays: another user could not remove it.
+                // Makes a second name of the link. An existing entry stays: another user could not remove it.
                 link(foreign, path)
                 isPlanting.set()
             }
@@ -817,14 +817,14 @@ private final class Callee: Forwarder, @unchecked Sendable {
         #expect(errors.isSubset(of: [0, EACCES]) && errors.contains(0), "\(errors)")
     }
 
-    @Test("a pipe is written to")
+    @Test("a timeline can be written to a pipe")
     func pipe() throws {
         let pipe = TestSupport.Pipe()
         try GRunLoop.Timeline().write(to: "/proc/self/fd/\(pipe.writeEnd)", as: .chromeJSON)
         #expect(pipe.drain().contains("traceEvents"))
     }
 
-    @Test("GRUN_TIMELINE records a program that knows nothing of it, and writes when it exits; not in a forked child")
+    @Test("GRUN_TIMELINE records a program without its help, and writes at its exit, but not in a forked child")
     func environment() throws {
         let folder = NSTemporaryDirectory() + "timeline-\(getpid()).e"
         mkdir(folder, 0o700)

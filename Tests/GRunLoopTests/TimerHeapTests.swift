@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heap of timers against a sorted array: random additions, removals, moves and tolerances, with many ties.
+// Compares the heap of timers with a sorted array: random additions, removals, moves and tolerances, with many ties.
 
 import TestSupport
 import Testing
@@ -7,7 +7,7 @@ import Testing
 @testable import GRunLoop
 
 @Suite("The heap of timers") struct TimerHeapTests {
-    /// What can be in a heap, with what tells it from everything else.
+    /// An item of a heap, with its identity.
     private enum Item: Hashable {
         case timer(GRunLoop.Timer)
         case perform(GRunLoop.PerformName)
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    /// A mode, and what its heap must answer: an array of everything, sorted by deadline and addition.
+    /// A mode, and the results that its heap must have: an array of all items, sorted by deadline and addition.
     private final class Model {
         struct Entry {
             var item: Item
@@ -50,7 +50,7 @@ import Testing
         let mode = ModeState(name: "M", isCommon: false)
         private(set) var entries: [Entry] = []
 
-        /// Every third one numbers its additions anew all the time, as a heap does after four thousand million of them.
+        /// Every third model renumbers its additions all the time, as a heap does after four thousand million.
         init(seed: UInt64) {
             random = SeededRandom(seed: seed)
             if seed % 3 == 0 { mode.heap = TimerHeap(greatestOrder: UInt32(1 + seed)) }
@@ -58,7 +58,7 @@ import Testing
 
         private var additions = 0
         private var firing: [GRunLoop.Timer] = []
-        /// Of performs that are over.
+        /// The performs that are over.
         private(set) var gone: [GRunLoop.PerformName] = []
         var random: SeededRandom
 
@@ -75,7 +75,7 @@ import Testing
             note(.perform(perform), deadline, slack: 0)
         }
 
-        /// What the last closure was that was called.
+        /// The name of the perform whose closure was called last.
         private let called = Shared(GRunLoop.PerformName.none)
 
         @discardableResult func remove(at index: Int) -> Item {
@@ -96,15 +96,15 @@ import Testing
             gone.append(perform)
         }
 
-        /// It is the one that was added.
+        /// Calls the closure, and checks that it belongs to the perform.
         private func call(_ body: TimerSlots.Body, of perform: GRunLoop.PerformName) {
             called.value = .none
             body()
             #expect(called.value == perform)
         }
 
-        /// What the loop does when a timer's date or tolerance is set: out, and in again. What the program has no
-        /// reference to does not change.
+        /// Removes and adds the timer, as the loop does when its date or tolerance is set. Ignores timers that the
+        /// program has no reference to.
         func change(at index: Int, _ change: (GRunLoop.Timer) -> Void) {
             guard let timer = entries[index].item.timer, !isStandIn(timer) else { return }
             entries.remove(at: index)
@@ -114,7 +114,7 @@ import Testing
             note(timer)
         }
 
-        /// What the loop does when a perform is to be in a further mode: a timer of the same date has its turn.
+        /// Replaces the perform by a timer of the same date, as the loop does when a perform joins a further mode.
         func replace(at index: Int) {
             guard case .perform(let perform) = entries[index].item else { return }
             let timer = mode.replace(perform.name) { deadline, body in
@@ -129,14 +129,14 @@ import Testing
 
         func isStandIn(_ timer: GRunLoop.Timer) -> Bool { standIns.values.contains { $0 === timer } }
 
-        /// A timer may have taken the place of a perform that has its turn.
+        /// Returns the timer if a timer has replaced the perform.
         private func now(_ item: Item) -> Item {
             guard case .perform(let perform) = item, let timer = standIns[perform] else { return item }
             return .timer(timer)
         }
 
-        /// Fires a batch as a pass does, and compares each turn with a list that was made at first. `change` is called
-        /// in each turn, with the depth of the batch.
+        /// Fires a batch as a pass does, and compares each turn with a list that was made before the first turn. Calls
+        /// `change` in each turn, with the depth of the batch.
         func fireBatch(by limit: Nanoseconds, depth: Int = 0, _ comment: Comment, change: (Model, Int) -> Void) {
             var turns = entries.prefix { $0.deadline <= limit }.map(\.item)[...]
             let canFire = { (item: Item) in
@@ -161,7 +161,7 @@ import Testing
                     if Bool.random(using: &random) || isStandIn(timer) {
                         mode.remove(timer)
                     } else {
-                        // It repeats.
+                        // The timer repeats.
                         timer.dates.deadline += 10_000_000
                         mode.heap.insert(timer, in: mode)
                         note(timer)
@@ -211,7 +211,7 @@ import Testing
         }
     }
 
-    /// Few values, so that many are equal.
+    /// Returns one of few values, so that many are equal.
     private static func date(_ random: inout SeededRandom) -> Nanoseconds {
         1_000_000 * Nanoseconds.random(in: 0..<40, using: &random)
     }
@@ -223,15 +223,15 @@ import Testing
         return timer
     }
 
-    @Test("random operations leave it as a sorted array would be", arguments: 0..<24)
+    @Test("random operations leave the heap equal to a sorted array", arguments: 0..<24)
     func againstModel(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let model = Model(seed: seed)
-        // Every other run is without tolerances, the case that the heap treats apart.
+        // Every other run has no tolerances, because the heap treats that case separately.
         let tolerant = seed % 2 == 0
         for step in 0..<400 {
             let comment: Comment = "seed \(seed), step \(step)"
-            // Grows for a while, shrinks for a while.
+            // The heap grows for a while, and then shrinks for a while.
             let growth = step / 100 % 2 == 0 ? 6 : 2
             if model.entries.isEmpty || Int.random(in: 0..<10, using: &random) < growth {
                 if Bool.random(using: &random) {
@@ -259,14 +259,14 @@ import Testing
         }
     }
 
-    @Test("items 127-129: a batch is what was due at first, whatever its timers do to each other", arguments: 0..<40)
+    @Test("items 127-129: a batch has the items that were due at first, whatever its timers do", arguments: 0..<40)
     func batches(seed: UInt64) {
         let model = Model(seed: seed)
         func random(_ range: Range<Int>) -> Int { .random(in: range, using: &model.random) }
         func change(_ model: Model, depth: Int) {
             for _ in 0..<random(0..<3) {
                 guard !model.entries.isEmpty else { break }
-                // The first ones are those that are due.
+                // Chooses one of the first items, which are due.
                 let index = random(0..<min(12, model.entries.count))
                 switch random(0..<8) {
                 case 0: model.add(Self.timer(&model.random, tolerant: true))
@@ -275,7 +275,7 @@ import Testing
                 case 1: model.change(at: index) { $0.dates.deadline = Self.date(&model.random) }
                 case 2: model.remove(at: index)
                 case 3:
-                    // Out, and in again.
+                    // Removes the timer, and adds it again.
                     if let timer = model.remove(at: index).timer, !model.isStandIn(timer) { model.add(timer) }
                 case 4 where depth < 2:
                     model.fireBatch(
@@ -286,7 +286,7 @@ import Testing
                 }
             }
         }
-        // Every other one is left alone at first: there its batch is no list.
+        // Every fourth round makes no changes, so that its batch needs no list.
         for round in 0..<20 {
             while model.entries.count < 30 {
                 if random(0..<3) == 0 { model.addPerform(at: Self.date(&model.random)) }
@@ -301,7 +301,7 @@ import Testing
     }
 
     @Test(
-        "timers with one deadline come out in the order in which they went in, whatever goes meanwhile",
+        "timers with one deadline fire in the order of addition, whatever is removed meanwhile",
         arguments: 0..<8)
     func ties(seed: UInt64) {
         var random = SeededRandom(seed: seed)
@@ -315,11 +315,11 @@ import Testing
             }
         }
         model.checkAll("seed \(seed)")
-        // A timer and a mode hold each other.
+        // Removes all timers, because a timer and a mode reference each other.
         while !model.entries.isEmpty { model.remove(at: 0) }
     }
 
-    @Test("a slot that was used as often as its number can say is left alone, so that no name has two closures")
+    @Test("a slot whose use counter has reached its limit is not used again, so that no name has two closures")
     func names() {
         var slots = TimerSlots(greatestUse: 3)
         var names: Set<TimerSlots.Name> = []
@@ -344,7 +344,7 @@ import Testing
         #expect(Set(names.map(\.slot)).count == 34)
     }
 
-    @Test("what is left in a heap is let go with it")
+    @Test("a heap releases its remaining items when it is released")
     func letGo() {
         let witness = Weak<AnyObject>()
         do {
@@ -358,7 +358,7 @@ import Testing
         #expect(witness.object == nil)
     }
 
-    @Test("a timer in the heaps of many modes has its own place in each")
+    @Test("a timer in the heaps of many modes has its own position in each")
     func manyModes() {
         var random = SeededRandom(seed: 1)
         let modes = (0..<5).map { ModeState(name: .init("M\($0)"), isCommon: false) }
@@ -396,11 +396,11 @@ import Testing
     }
 }
 
-/// The same numbers for the same seed, on every machine (SplitMix64).
+/// Returns the same numbers for the same seed on every machine (SplitMix64).
 struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
 
-    /// Mixed: seeds that are neighbours would give one sequence, each a step behind the other.
+    /// Mixes the seed. Otherwise neighbouring seeds would give the same sequence, shifted by one.
     init(seed: UInt64) {
         state = seed
         state = next()

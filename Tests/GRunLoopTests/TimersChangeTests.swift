@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite("Timers: changes") struct TimersChangeTests {
-    @Test("item 122: a date set outside the closure sorts the timer anew in all its modes; a past one means at once")
+    @Test("item 122: a date set outside the closure moves the timer in all its modes; a past date means immediately")
     func moved() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -18,7 +18,7 @@ import Testing
                 for mode in modes { loop.add(timer, forMode: mode) }
                 return timer
             }
-            // The last becomes the first, the first the last.
+            // Makes the last timer the first, and the first timer the last.
             let (early, late) = (now.advanced(by: .seconds(500)), now.advanced(by: .seconds(5000)))
             timers[2].fireDate = early
             timers[0].fireDate = late
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("item 122: a timer that is moved ahead fires at its new date, neither at the old one nor before the new one")
+    @Test("item 122: a timer that is moved ahead fires at its new date, neither at the old date nor early")
     func movedAhead() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("item 122: a timer that another timer's closure moves or invalidates obeys before the next sleep")
+    @Test("item 122: a timer that another timer's closure moves or invalidates changes before the next sleep")
     func movedByAnother() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -97,7 +97,7 @@ import Testing
             }
             loop.add(timer, forMode: .default)
             loop.add(timer, forMode: "M")
-            // It was all that the mode had.
+            // The timer was the only item of the mode.
             #expect(loop.run(for: .seconds(20)) == .finished)
             #expect(record.lines == ["false true"])
             #expect(!timer.isValid)
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test("items 132, 134: a timer that its own closure takes to another loop repeats there, on its grid")
+    @Test("items 132, 134: a timer that its own closure moves to another loop repeats there, on its grid")
     func goesToAnotherLoop() async throws {
         try await onFreshThread { loop in
             let thread = LoopThread.running()
@@ -153,7 +153,7 @@ import Testing
                     timer.invalidate()
                 }
             }
-            // The date is computed when the closure has returned, here.
+            // The loop here computes the date when the closure has returned.
             #expect(loop.run(for: .seconds(20)) == .finished)
             #expect(waitUntil { !timer.isValid })
             thread.finish()
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    @Test("item 136: a timer that its own closure adds to another mode is in that once, and leaves it for good")
+    @Test("item 136: a timer that its own closure adds to another mode is there once, and a removal is final")
     func addedInItsClosure() async throws {
         try await onFreshThread { loop in
             let log = FireLog()
@@ -186,7 +186,7 @@ import Testing
             let timer = log.timer(loop, first: first, every: .seconds(3600)) { number, timer in
                 guard number == 1 else { return }
                 for _ in 0..<2 { loop.add(timer, forMode: "M") }
-                // Neither while it fires nor where it is new does it fire again.
+                // The timer fires again neither while it is firing nor in its new mode.
                 loop.run(mode: "M", for: .zero)
                 timer.fireDate = far
                 loop.run(mode: "M", for: .zero)

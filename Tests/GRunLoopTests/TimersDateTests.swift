@@ -25,14 +25,14 @@ import Testing
 
             loop.run(for: .zero)
             #expect(inside.value == [past])
-            // The grid begins at the making of the timer, not at the date that had passed.
+            // The grid begins when the timer is made, not at the past date.
             let next = timer.fireDate
             #expect(next >= before.advanced(by: .seconds(3600)))
             #expect(next <= after.advanced(by: .seconds(3600)))
         }
     }
 
-    @Test("item 113: a timer never fires before its date, however often the loop looks")
+    @Test("item 113: a timer never fires before its date, however often the loop checks")
     func neverEarly() async throws {
         try await onFreshThread { loop in
             let fired = Counter()
@@ -46,11 +46,11 @@ import Testing
                 }
                 loop.add(timer, forMode: .default)
             }
-            // A source that signals itself makes the loop look all the time.
+            // A source that signals itself makes the loop check all the time.
             let again = Shared<GRunLoop.Source?>(nil)
             let source = loop.source { again.value?.signal() }
             again.value = source
-            // The source keeps its closure, and that the source.
+            // The source keeps its closure, and the closure keeps the source.
             defer { again.value = nil }
             source.signal()
             #expect(loop.run(for: .seconds(20)) == .stopped)
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test("item 113: the clock is CLOCK_MONOTONIC, which nobody sets")
+    @Test("item 113: the clock is CLOCK_MONOTONIC, which cannot be set")
     func clock() {
         func monotonic() -> GRunLoop.Instant {
             var time = timespec()
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(
-        "item 115 (our rule): an interval of less than a nanosecond ends nothing: the timer fires and the loop goes on")
+        "item 115 (our rule): an interval of less than a nanosecond does no harm: the timer fires, the loop continues")
     func tinyInterval() async throws {
         try await onFreshThread { loop in
             let fired = Counter()
@@ -112,13 +112,13 @@ import Testing
             if isMoved { timer.fireDate = GRunLoop.distantFuture }
             #expect(timer.dates.deadline >= before + .longest)
             #expect(timer.dates.deadline <= Nanoseconds.now() + .longest)
-            // It is a timer like any other: the mode is not finished, and it does not fire.
+            // The timer is a usual timer: it keeps its mode alive, and it does not fire.
             #expect(loop.run(for: .milliseconds(5)) == .timedOut)
             #expect(timer.isValid)
         }
     }
 
-    @Test("an endless interval saturates, and the next date with it")
+    @Test("an endless interval saturates, and so does the next date")
     func endlessInterval() async throws {
         try await onFreshThread { loop in
             let date = soon()
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test("item 143: a mode's next date is that of its first timer without its tolerance; without timers there is none")
+    @Test("item 143: a mode's next date is that of its first timer, without tolerance; without timers it is nil")
     func modeDate() async throws {
         try await onFreshThread { loop in
             #expect(loop.nextFireDate(forMode: .default) == nil)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items 117, 118, 121, 125 to 130: which timers fire in one batch, in which order, and what becomes of one that fires
-// once.
+// Items 117, 118, 121, 125 to 130: the timers of one batch, their order, and the end of one-shot timers.
 
 import GRunLoop
 import TestSupport
 import Testing
 
 @Suite("Timers: firing") struct TimersFiringTests {
-    @Test("item 117: a timer that fires once is valid in its closure, and right after it invalid and in no mode")
+    @Test("item 117: a one-shot timer is valid in its closure, and right after it invalid and in no mode")
     func oneShot() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -18,7 +17,7 @@ import Testing
             }
             let timer = GRunLoop.Timer(fireAt: GRunLoop.now) { timer in
                 state(timer)
-                // Run in the last stage of the same pass.
+                // The block runs in the last stage of the same pass.
                 loop.perform { state(timer) }
             }
             loop.add(timer, forMode: .common)
@@ -29,7 +28,7 @@ import Testing
         }
     }
 
-    @Test("item 118: a timer that fires once cannot be armed again from its own closure")
+    @Test("item 118: a one-shot timer cannot be armed again from its own closure")
     func oneShotStaysOneShot() async throws {
         try await onFreshThread { loop in
             let fired = Counter()
@@ -45,7 +44,7 @@ import Testing
         }
     }
 
-    @Test("item 121: a timer that fires once and whose date passed while the loop was busy fires late")
+    @Test("item 121: a one-shot timer whose date passed while the loop was busy fires late")
     func lateOneShot() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -93,7 +92,7 @@ import Testing
         }
     }
 
-    @Test("item 126: a timer that is moved to a date goes behind those that have it already")
+    @Test("item 126: a timer that is moved to a date fires after the timers that have the date already")
     func movedTies() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -108,7 +107,7 @@ import Testing
         }
     }
 
-    @Test("item 127: a timer that becomes due in another one's closure fires in a later pass")
+    @Test("item 127: a timer that becomes due in another timer's closure fires in a later pass")
     func dueMeanwhile() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -131,7 +130,7 @@ import Testing
         }
     }
 
-    @Test("item 127: of timers with dates ahead one batch fires those of one instant only")
+    @Test("item 127: a batch fires only the timers of one instant, if their dates are ahead")
     func oneInstant() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -145,14 +144,14 @@ import Testing
             loop.add(first, forMode: .default)
             loop.add(second, forMode: .default)
             #expect(loop.run(for: .seconds(20)) == .finished)
-            // Where the machine stood still for 180 ms, both were due in one batch.
+            // If the machine stood still for 180 ms, both timers were due in one batch.
             if record.lines.contains("A true") {
                 #expect(record.lines == ["beforeTimers", "A true", "beforeTimers", "B"])
             }
         }
     }
 
-    @Test("item 128: a timer that is added in a timer's closure and due already fires in the next pass")
+    @Test("item 128: a timer that is added in a timer's closure and is already due fires in the next pass")
     func addedWhileFiring() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -207,14 +206,14 @@ import Testing
             stayBusy(until: date)
             #expect(loop.run(mode: "M", for: .seconds(20)) == .finished)
             #expect(record.lines == ["A"])
-            // Removed, not invalidated: in its other mode it is still due.
+            // The timer was removed, not invalidated: it is still due in its other mode.
             for (timer, _) in removed { #expect(timer.isValid) }
             #expect(loop.run(mode: "Other", for: .seconds(20)) == .finished)
             #expect(record.lines == ["A", "in 2"])
         }
     }
 
-    @Test("a timer that an earlier one of the batch moves away fires at its new date only")
+    @Test("a timer that an earlier timer of the batch moves away fires at its new date only")
     func movedInBatch() async throws {
         try await onFreshThread { loop in
             let record = Recorder()

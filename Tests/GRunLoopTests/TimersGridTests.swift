@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items 119, 120, 123, 131, 132, 135: a repeating timer keeps to its grid.
+// Items 119, 120, 123, 131, 132, 135: a repeating timer keeps its grid.
 
 import GRunLoop
 import TestSupport
@@ -8,7 +8,7 @@ import Testing
 @Suite("Timers: the grid") struct TimersGridTests {
     private static let interval = Duration.milliseconds(10)
 
-    @Test("item 119: the next date is the first of the grid after the end of the closure; missed ones are skipped")
+    @Test("item 119: the next date is the first grid date after the end of the closure; missed dates are skipped")
     func lateClosure() async throws {
         try await onFreshThread { loop in
             let interval = Self.interval
@@ -16,7 +16,7 @@ import Testing
             let afterwards = Shared<[(next: GRunLoop.Instant, now: GRunLoop.Instant)]>([])
             let first = soon()
             let timer = log.timer(loop, first: first, every: interval) { number, timer in
-                // 0.5 and 2.5 intervals long, in turn.
+                // The closure takes 0.5 and 2.5 intervals in turn.
                 if number == 6 { loop.stop() }
                 stayBusy(until: timer.fireDate.advanced(by: interval * (number % 2 == 0 ? 5 : 1) / 2))
                 loop.perform { afterwards.update { $0.append((timer.fireDate, GRunLoop.now)) } }
@@ -28,14 +28,14 @@ import Testing
                 #expect(next > fire.end)
                 #expect(next.advanced(by: .zero - interval) <= now)
             }
-            // One fire for each of those dates, and never before it.
+            // The timer fires once for each of those dates, and never before it.
             #expect(log.dates == [first] + afterwards.value.map(\.next).prefix(5))
             for fire in log.fires { #expect(fire.begin >= fire.date) }
             #expect(timer.fireDate == afterwards.value.last?.next)
         }
     }
 
-    @Test("item 120: dates that pass while the loop is busy give one late fire, and the grid goes on")
+    @Test("item 120: dates that pass while the loop is busy cause one late fire, and the grid continues")
     func busyLoop() async throws {
         try await onFreshThread { loop in
             let interval = Self.interval
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test("item 120: dates that pass while the loop runs in another mode give one late fire, and the grid goes on")
+    @Test("item 120: dates that pass while the loop runs in another mode cause one late fire, and the grid continues")
     func otherMode() async throws {
         try await onFreshThread { loop in
             let interval = Self.interval
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test("item 123: a date that is set in a repeating timer's own closure replaces the next one of the grid")
+    @Test("item 123: a date that is set in a repeating timer's own closure replaces the next grid date")
     func ownDate() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -90,7 +90,7 @@ import Testing
             let later = GRunLoop.now.advanced(by: .seconds(1000))
             let timer = FireLog().timer(loop, first: GRunLoop.now, every: .seconds(3600)) { number, timer in
                 record("fire \(number)")
-                // The first time to a date that has passed: it fires in the very next pass.
+                // The first fire sets a past date, so the timer fires in the next pass.
                 timer.fireDate = number == 1 ? GRunLoop.distantPast : later
                 if number == 2 { loop.stop() }
             }
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test("item 123: a date that is set in the own closure may lie before the next one of the grid")
+    @Test("item 123: a date that is set in the timer's own closure may lie before the next grid date")
     func ownEarlierDate() async throws {
         try await onFreshThread { loop in
             let log = FireLog()
@@ -113,12 +113,12 @@ import Testing
             }
             #expect(loop.run(for: .seconds(20)) == .stopped)
             #expect(log.dates.last == set.value)
-            // The grid goes on from the new date.
+            // The grid continues from the new date.
             #expect(loop.nextFireDate(forMode: .default) == set.value?.advanced(by: .seconds(3600)))
         }
     }
 
-    @Test("item 131: a timer does not fire in a run that is nested in its own closure; others do")
+    @Test("item 131: a timer does not fire in a run that is nested in its own closure; other timers do")
     func nested() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -128,7 +128,7 @@ import Testing
             let timer = FireLog().timer(loop, first: start, every: interval) { number, timer in
                 guard number == 1 else { return loop.stop() }
                 record("nested")
-                // It would be due several times, and is so once more when it is moved.
+                // The timer would be due several times, and becomes due once more when it is moved.
                 timer.fireDate = GRunLoop.now
                 #expect(loop.run(for: .seconds(20)) == .stopped)
                 record("returned")
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test(
-        "item 132: a timer that removes itself stays valid on its grid, and fires at once when it is back and overdue")
+        "item 132: a timer that removes itself stays valid on its grid, and fires directly if added again when overdue")
     func removesItself() async throws {
         try await onFreshThread { loop in
             let interval = Self.interval
@@ -175,7 +175,7 @@ import Testing
         }
     }
 
-    @Test("item 135: a timer in several modes fires once for one date, and its next date counts in all of them")
+    @Test("item 135: a timer in several modes fires once for each date, and its next date counts in all modes")
     func severalModes() async throws {
         try await onFreshThread { loop in
             let log = FireLog()
@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    @Test("items 119, 135: a timer in a common mode and a private one keeps one grid through both")
+    @Test("items 119, 135: a timer in a common mode and a private mode keeps one grid in both")
     func gridThroughModes() async throws {
         try await onFreshThread { loop in
             let interval = Self.interval

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Item 138: who keeps a timer, its closure and what that captured; and deinits that call back into the loop.
+// Item 138: the references to a timer, its closure and its captures; and deinits that call the loop.
 
 import GRunLoop
 import TestSupport
 import Testing
 
 @Suite("Timers: lifetime") struct TimersLifetimeTests {
-    /// A timer whose closure holds a witness, which sets `gone`.
+    /// A timer whose closure holds a witness. The witness sets `gone`.
     private static func timer(
         at date: GRunLoop.Instant = GRunLoop.distantFuture, every interval: Duration = .zero, gone: Flag,
         _ body: @escaping @Sendable (GRunLoop.Timer) -> Void = { _ in }
@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test("item 138: a closure is kept from the making of its timer until its invalidation, in a loop or not")
+    @Test("item 138: a closure is kept from the creation of its timer until its invalidation, in a loop or not")
     func untilInvalidation() async throws {
         try await onFreshThread { loop in
             let gone = Flag()
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test("item 138: the closure of a timer that fires once is released right after its call")
+    @Test("item 138: the closure of a one-shot timer is released right after its call")
     func oneShot() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test("a loop keeps its timers; one that is removed from its last mode, or has fired once, goes")
+    @Test("a loop keeps its timers; a timer that has left its last mode, or a one-shot that has fired, is released")
     func loopKeepsTimers() async throws {
         try await onFreshThread { loop in
             weak var fired: GRunLoop.Timer?
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(
-        "a deinit that a timer's end causes may use the loop in every way: no lock is held", arguments: Ending.allCases)
+        "a deinit of a timer's closure may make any call on the loop: no lock is held", arguments: Ending.allCases)
     func reentrantDeinit(ending: Ending) async throws {
         try await onFreshThread { loop in
             let record = Recorder()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers whose closures move them to other loops, which may end before the closures return.
+// Timers whose closures move them to other loops. Those loops may end before the closures return.
 
 import GRunLoop
 import Glibc
@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite("Timers: moved by their closures") struct TimersMovedTests {
-    /// Moves the timer, in its closure, from its loop to one that has ended when this returns.
+    /// Moves the timer, in its closure, from its loop to a loop that has ended when this function returns.
     private static func move(_ timer: GRunLoop.Timer, from loop: GRunLoop, toModes names: [GRunLoop.Mode]) {
         loop.remove(timer, forMode: .default)
         GRunLoop.withVirtualTime { time in
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(
-        "item 8: the end of a loop finds a timer that its closure has added there, and is still running",
+        "item 8: the end of a loop also affects a timer that its closure has added there, and that still fires",
         arguments: [[.default], [.common], ["M", "N"]] as [[GRunLoop.Mode]])
     func loopEnds(names: [GRunLoop.Mode]) async throws {
         try await onFreshThread { loop in
@@ -25,7 +25,7 @@ import Testing
             let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { timer in
                 guard fires.increment() == 1 else { return timer.invalidate() }
                 Self.move(timer, from: loop, toModes: names)
-                // It is in no loop any more, and comes back.
+                // The timer is in no loop any more, and joins this loop again.
                 loop.add(timer, forMode: .default)
                 #expect(loop.contains(timer, forMode: .default))
             }
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test("item 8: a timer that stays behind in a loop that ends is in none when its closure returns")
+    @Test("item 8: a timer that stays behind in a loop that ends is in no loop when its closure returns")
     func staysBehind() async throws {
         try await onFreshThread { loop in
             let fires = Counter()
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test("a timer that was in a loop that has ended does not touch the next loop, which has the same lock")
+    @Test("a timer of a loop that has ended does not touch the next loop, which has the same lock")
     func lockIsUsedAgain() async throws {
         try await onFreshThread { loop in
             let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { timer in
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test("a timer that fires once is invalid after a closure that has moved it to a loop that ends")
+    @Test("a one-shot timer is invalid after a closure that has moved it to a loop that ends")
     func firesOnce() async throws {
         try await onFreshThread { loop in
             let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: false) { timer in
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test("items 8, 119: a timer goes on in a third loop if the thread that it was moved to ends, and its loop goes")
+    @Test("items 8, 119: a timer continues in a third loop if the thread it was moved to ends and releases its loop")
     func threadEnds() async throws {
         try await onFreshThread { loop in
             let second = Shared<GRunLoop.Thread?>(try GRunLoop.Thread(name: "second"))
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test("item 142: a timer whose closure has moved it counts where it is, and not where it was")
+    @Test("item 142: a timer whose closure has moved it counts in its new loop, and not in the old one")
     func nextDate() async throws {
         try await onFreshThread { loop in
             let other = LoopThread.running("M")
@@ -128,7 +128,7 @@ import Testing
                 loop.add(timer, forMode: .default)
                 #expect(loop.nextFireDate(forMode: .default) == date)
                 #expect(loop.description.occurrences(of: "firing = Yes") == 1)
-                // Another date and tolerance, while it is firing there.
+                // Sets another date and tolerance while the timer fires there.
                 timer.tolerance = .milliseconds(1)
                 timer.fireDate = date.advanced(by: .seconds(500))
             }
@@ -144,7 +144,7 @@ import Testing
 }
 
 extension String {
-    /// How often a text occurs.
+    /// The number of occurrences of a text.
     fileprivate func occurrences(of text: String) -> Int {
         var (count, rest) = (0, self[...])
         while let range = rest.firstRange(of: text) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of timers share: exact spans, and callouts that take their time.
+// Helpers of the tests of timers: exact spans, and callouts that take time.
 
 import GRunLoop
 import Glibc
 import TestSupport
 
 extension Duration {
-    /// Whole nanoseconds, in which the loop counts.
+    /// The number of whole nanoseconds, as the loop counts.
     var inNanoseconds: Int64 {
         let (seconds, attoseconds) = components
         return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
@@ -14,20 +14,19 @@ extension Duration {
 }
 
 extension GRunLoop.Instant {
-    /// How many nanoseconds after `other` this is.
+    /// The number of nanoseconds from `other` to this instant.
     func nanoseconds(since other: GRunLoop.Instant) -> Int64 {
         other.duration(to: self).inNanoseconds
     }
 
-    /// Whether this lies a whole number of intervals after `first`, at least one.
+    /// Returns true if this lies a whole number of intervals after `first`, at least one.
     func isOnGrid(from first: GRunLoop.Instant, _ interval: Duration) -> Bool {
         let distance = nanoseconds(since: first)
         return distance > 0 && distance % interval.inNanoseconds == 0
     }
 }
 
-/// A date that is still ahead when timers for it are made and added: a date that has passed counts from then (item
-/// 112).
+/// A date that is still ahead when timers for it are made and added. A past date would count from then on (item 112).
 func soon() -> GRunLoop.Instant {
     GRunLoop.now.advanced(by: .milliseconds(30))
 }
@@ -37,21 +36,21 @@ func stayBusy(until instant: GRunLoop.Instant) {
     while GRunLoop.now <= instant { usleep(200) }
 }
 
-/// One call of a timer's closure: for which date, and when.
+/// One call of a timer's closure: its date, and the time of the call.
 struct Fire: Sendable {
     let date: GRunLoop.Instant
     let begin: GRunLoop.Instant
     let end: GRunLoop.Instant
 }
 
-/// A timer that notes its fires.
+/// Records the fires of a timer.
 final class FireLog: Sendable {
     private let noted = Shared<[Fire]>([])
 
     var fires: [Fire] { noted.value }
     var dates: [GRunLoop.Instant] { fires.map(\.date) }
 
-    /// A repeating timer in `mode`; `body` gets the number of the fire, from 1 on.
+    /// Makes a repeating timer in `mode`. `body` gets the number of the fire, from 1 on.
     func timer(
         _ loop: GRunLoop, _ mode: GRunLoop.Mode = .default, first: GRunLoop.Instant, every interval: Duration,
         _ body: @escaping @Sendable (Int, GRunLoop.Timer) -> Void = { _, _ in }

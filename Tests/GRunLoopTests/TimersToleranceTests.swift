@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items 139 to 141, 144: tolerance opens a window, in which timers share a wake-up; nothing else wakes the loop.
+// Items 139 to 141, 144: a tolerance opens a window in which timers share a wake-up, and saves other wake-ups.
 
 import GRunLoop
 import TestSupport
 import Testing
 
 @Suite("Timers: tolerance") struct TimersToleranceTests {
-    @Test("item 139: a repeating timer takes at most half its interval as tolerance; negative means none")
+    @Test("item 139: a repeating timer takes at most half its interval as tolerance; a negative tolerance means none")
     func clamped() {
         let far = GRunLoop.distantFuture
         let cases: [(interval: Duration, tolerance: Duration, taken: Duration)] = [
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test("item 140: a timer with a tolerance fires in its window, and the next date follows from the one scheduled")
+    @Test("item 140: a timer with a tolerance fires in its window, and its next date follows from the scheduled date")
     func window() async throws {
         try await onFreshThread { loop in
             let log = FireLog()
@@ -41,13 +41,13 @@ import Testing
             #expect(timer.fireDate.isOnGrid(from: first, interval))
             for fire in log.fires {
                 #expect(fire.begin >= fire.date)
-                // Much more than the tolerance only if the machine stood still.
+                // The delay exceeds the tolerance by far only if the machine stood still.
                 #expect(fire.begin < fire.date.advanced(by: .seconds(2)))
             }
         }
     }
 
-    @Test("item 140: a timer with a tolerance does not fire before its date, also where the loop wakes before that")
+    @Test("item 140: a timer with a tolerance does not fire before its date, even if the loop wakes earlier")
     func neverEarly() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -57,7 +57,7 @@ import Testing
                 loop.stop()
             }
             loop.add(timer, forMode: .default)
-            // Wakes the loop all the time.
+            // This timer wakes the loop all the time.
             let ticker = GRunLoop.Timer(fireAt: GRunLoop.now, interval: .milliseconds(1)) { _ in }
             loop.add(ticker, forMode: .default)
             #expect(loop.run(for: .seconds(20)) == .stopped)
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test("item 141: timers whose windows overlap fire together, by one wake-up, in the order of their dates")
+    @Test("item 141: timers whose windows overlap fire together, with one wake-up, in the order of their dates")
     func coalesced() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test("items 140, 141: an exact timer ends the window, and takes along whatever is past its date")
+    @Test("items 140, 141: an exact timer ends the window, and timers that are past their dates fire with it")
     func exactTimerEndsWindow() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -97,7 +97,7 @@ import Testing
                 let timer = GRunLoop.Timer(fireAt: start.advanced(by: offset), tolerance: tolerance) { _ in
                     record(name)
                     guard name == "exact" else { return }
-                    // Counted from here: a machine that is late makes the wait for it no shorter.
+                    // The timer starts here, so that a late machine does not shorten the wait.
                     loop.add(
                         GRunLoop.Timer(interval: .milliseconds(60), repeats: false) { _ in loop.stop() },
                         forMode: .default)
@@ -106,12 +106,12 @@ import Testing
             }
             record.observe(loop, .default, .afterWaiting)
             #expect(loop.run(for: .seconds(20)) == .stopped)
-            // The last wake-up is that of the end.
+            // The last wake-up is that of the stopping timer.
             #expect(record.lines == ["afterWaiting", "A", "B", "exact", "afterWaiting"])
         }
     }
 
-    @Test("item 141: a tolerance that is set while the timer is in a mode counts at once")
+    @Test("item 141: a tolerance that is set while the timer is in a mode counts immediately")
     func changedTolerance() async throws {
         try await onFreshThread { loop in
             let record = Recorder()
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test("item 144: nor where another thread invalidates it while the loop sleeps until its date")
+    @Test("item 144: nothing wakes the loop if another thread invalidates the timer while the loop sleeps for it")
     func noSpuriousWakeFromOutside() async throws {
         try await onFreshThread { _ in
             let record = Recorder()

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of the main actor in virtual time: here its tests run wherever libdispatch runs the main queue.
-// MainThreadTests has the same with XCTest, on the main thread.
+// Tests a model of the main actor in virtual time. Here libdispatch runs the main queue on any thread. The package
+// Tests/Finder has such tests on the main thread.
 
 import GRunLoop
 import TestSupport
 import Testing
 
-/// A model as an application has it: of the main actor, with timers of the main loop, and a loop that a test can give
-/// it.
+/// A model as in an application: it is isolated to the main actor, and uses timers of the main loop or of a loop that a
+/// test passes.
 @MainActor private final class Countdown {
     private(set) var remaining: Int
     private let loop: GRunLoop
@@ -29,7 +29,7 @@ import Testing
 }
 
 @Suite("Virtual time: the main actor") struct VirtualTimeMainActorTests {
-    @MainActor @Test("a model of the main actor, with timers of the main loop, in an hour that takes no time")
+    @MainActor @Test("a model of the main actor, with timers of the main loop, lives for an hour that takes no time")
     func model() {
         GRunLoop.withVirtualTime { time in
             let countdown = Countdown(from: 3600, loop: time.loop)
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(
-        "elsewhere an item of the main loop stops the program, and says why, in virtual time as well",
+        "on other threads an item of the main loop stops the program with a message, in virtual time as well",
         arguments: ["virtual", "real"])
     func elsewhere(time: String) {
         let child = runChild("main-item-elsewhere-in-\(time)-time")
@@ -85,8 +85,8 @@ import Testing
     }
 }
 
-@Suite("Virtual time: the loop that it hides") struct HiddenLoopTests {
-    @Test("what is to be performed on the thread of a hidden loop is performed at once: who waits is on it")
+@Suite("Virtual time: the hidden loop") struct HiddenLoopTests {
+    @Test("a perform on the thread of a hidden loop runs directly, because the waiting caller is on that thread")
     func performAndWait() async throws {
         try await onFreshThread { loop in
             func currentLoop(on loop: GRunLoop) -> GRunLoop? { try? loop.performAndWait { GRunLoop.current } }
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test("it does not run meanwhile, and says why; afterwards it does")
+    @Test("a hidden loop does not run, and logs the reason; afterwards it runs")
     func runs() async throws {
         try await onFreshThread { loop in
             loop.keepAlive()

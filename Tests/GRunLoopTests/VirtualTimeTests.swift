@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual time: hours in no time, each thing at its date and in its order.
+// Virtual time: hours pass in no time, and each event happens at its date and in its order.
 
 import GRunLoop
 import TestSupport
 import Testing
 
 @Suite("Virtual time") struct VirtualTimeTests {
-    @Test("in which order its items are called does not depend on how long they take in real time")
+    @Test("the order of the calls in virtual time does not depend on their length in real time")
     func orderWithoutAClock() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test("a timer that is made and moved by spans follows the clock of its loop")
+    @Test("a timer that is created and moved by time spans follows the clock of its loop")
     func spans() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -62,13 +62,13 @@ import Testing
         }
     }
 
-    @Test("moved on in a callout, in a mode that is finished, it leaves a pending wake-up to whoever is below")
+    @Test("advancing time in a callout, in a finished mode, leaves a pending wake-up to the outer run")
     func finishedWithAWakeUp() async throws {
         try await onFreshThread { _ in
             let passed = Counter()
             GRunLoop.withVirtualTime { time in
                 let start = time.now
-                // Called on this thread only.
+                // Only this thread calls the closure.
                 nonisolated(unsafe) let time = time
                 time.loop.perform {
                     time.loop.wakeUp()
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test("moved on it delivers every message that waits, also those that come at its end")
+    @Test("advancing time delivers every waiting message, also messages that arrive at its end")
     func messages() {
         GRunLoop.withVirtualTime { time in
             let ids = Shared<[UInt32]>([])
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test("a timer an hour away fires when the test says so, at its date")
+    @Test("a timer an hour away fires when the test advances to its date")
     func anHour() {
         let real = GRunLoop.now
         GRunLoop.withVirtualTime { time in
@@ -117,7 +117,7 @@ import Testing
         #expect(real.duration(to: GRunLoop.now) < .seconds(60))
     }
 
-    @Test("what falls due on the way comes in the order of its dates, and what they set off in between")
+    @Test("timers on the way fire in the order of their dates, and the work that they cause happens in between")
     func order() {
         GRunLoop.withVirtualTime { time in
             let loop = time.loop
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test("a run is as long as its limit, in no time; a nested one moves the clock as well")
+    @Test("a run takes its full limit in virtual time and no real time; a nested run also moves the clock")
     func runs() {
         GRunLoop.withVirtualTime { time in
             let loop = time.loop
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test("zero and negative spans serve what is ready, and the clock stands; a date that has passed likewise")
+    @Test("zero and negative spans serve ready items without moving the clock; a past date does too")
     func still() {
         GRunLoop.withVirtualTime { time in
             let start = time.now
@@ -177,7 +177,7 @@ import Testing
         }
     }
 
-    @Test("a mode that has nothing lets the clock pass; another mode waits for its turn")
+    @Test("an empty mode lets the clock pass; another mode waits for its turn")
     func modes() {
         GRunLoop.withVirtualTime { time in
             let start = time.now
@@ -207,7 +207,7 @@ import Testing
         }
     }
 
-    @Test("from timer to timer")
+    @Test("advanceToNextTimer moves the clock from timer to timer")
     func nextTimer() {
         GRunLoop.withVirtualTime { time in
             let start = time.now
@@ -222,7 +222,7 @@ import Testing
         }
     }
 
-    @Test("an endless span ends, with everything that ever falls due")
+    @Test("advancing by an endless span ends, after every event that becomes due")
     func endless() {
         GRunLoop.withVirtualTime { time in
             let count = Counter()
@@ -233,7 +233,7 @@ import Testing
         }
     }
 
-    @Test("a fraction of a second is the nearest nanosecond, wherever it comes in; and the shortest time is one")
+    @Test("a fraction of a second is the nearest nanosecond in every interface; the shortest positive time is one")
     func fractions() {
         GRunLoop.withVirtualTime { time in
             let loop = time.loop
@@ -254,7 +254,7 @@ import Testing
             loop.timeSlice = shortest
             #expect(loop.timeSlice == .nanoseconds(1))
 
-            // Not due yet: a nanosecond has to pass.
+            // The timers are not due before a nanosecond has passed.
             loop.after(shortest) { count.increment() }
             loop.perform(after: shortest) { count.increment() }
             time.advance(by: .zero)
@@ -268,7 +268,7 @@ import Testing
         }
     }
 
-    @Test("item 123: a date in the present or the past, set in the timer's own closure, comes in the next pass")
+    @Test("item 123: a present or past date that is set in the timer's own closure fires in the next pass")
     func dateThatHasCome() {
         for past: Duration in [.zero, .milliseconds(1), .seconds(3600)] {
             GRunLoop.withVirtualTime { time in
@@ -288,14 +288,14 @@ import Testing
         }
     }
 
-    @Test("a late callback skips the dates that it missed, by the loop's clock")
+    @Test("a late callback skips the missed dates, by the loop's clock")
     func grid() {
         GRunLoop.withVirtualTime { time in
             let start = time.now
             let fires = Recorder()
             let timer = GRunLoop.Timer(interval: .milliseconds(50), repeats: true) { _ in
                 fires("\(start.duration(to: GRunLoop.now) / .milliseconds(1))")
-                // A nested run of 70 ms: the timer does not fire in it.
+                // Nests a run of 70 ms, in which the timer does not fire.
                 GRunLoop.current.run(for: .milliseconds(70))
             }
             time.loop.add(timer, forMode: .default)
@@ -304,7 +304,7 @@ import Testing
         }
     }
 
-    @Test("tasks on the loop, and their sleeps on its clock, are served in the order of their dates")
+    @Test("tasks on the loop, and their sleeps on its clock, resume in the order of their dates")
     func tasks() async {
         let record = Recorder()
         let tasks = GRunLoop.withVirtualTime { time in
@@ -328,10 +328,10 @@ import Testing
             ])
     }
 
-    @Test("a task elsewhere sleeps by the loop's clock, though real time has long passed the date")
+    @Test("a task on another thread sleeps by the loop's clock, even if real time has long passed the date")
     func sleepFromElsewhere() async throws {
         try await onFreshThread { _ in
-            // It begins at the machine's start.
+            // The clock begins at the machine's start.
             GRunLoop.withVirtualTime(from: GRunLoop.distantPast) { time in
                 let loop = time.loop
                 let isAwake = Flag()
@@ -348,7 +348,7 @@ import Testing
         }
     }
 
-    @Test("the thread's own loop and clock are there again afterwards, also after a throw; the other loop has ended")
+    @Test("the thread's own loop and clock are back afterwards, also after a throw; the virtual loop has ended")
     func afterwards() async throws {
         try await onFreshThread { loop in
             struct Thrown: Error {}
@@ -369,7 +369,7 @@ import Testing
         }
     }
 
-    @Test("inside one another, each has its own time")
+    @Test("nested virtual times each have their own clock")
     func nested() {
         GRunLoop.withVirtualTime { outer in
             let before = outer.now
@@ -383,7 +383,7 @@ import Testing
         }
     }
 
-    @Test("another thread wakes a run that has nothing to come")
+    @Test("another thread wakes a run without further timers")
     func otherThreads() {
         GRunLoop.withVirtualTime { time in
             let loop = time.loop

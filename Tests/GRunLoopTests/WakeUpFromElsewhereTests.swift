@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What another thread does to a sleeping loop: part 1.5, items 74 to 78.
+// The effects of another thread's calls on a sleeping loop: part 1.5, items 74 to 78.
 
 import GRunLoop
 import TestSupport
 import Testing
 
-/// A thread whose loop sleeps in the default mode, and what it does from then on.
+/// Starts a thread whose loop sleeps in the default mode, and records the loop's activities from then on.
 private func sleepingThread(
     _ trace: Recorder, _ prepare: @escaping @Sendable (GRunLoop) -> Void = { $0.keepAlive() }
 ) -> LoopThread {
@@ -49,13 +49,13 @@ private let aPass = ["afterWaiting", "beforeTimers", "beforeSources", "beforeWai
         }
     }
 
-    @Test("items 67, 71: a wake-up ends the sleep after a callout that has left a foreign loop before its sleep")
+    @Test("items 67, 71: a wake-up ends the sleep after a callout that has left a foreign loop before the loop's sleep")
     func afterForeignLoop() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
             let thread = sleepingThread(trace)
             thread.loop.async { [loop = thread.loop] in
-                // Its last iteration tells beforeWaiting, and nobody comes back to it.
+                // The last iteration notifies beforeWaiting, and no further iteration follows it.
                 settleHost(loop.homeContext?.pointer)
                 trace("left")
             }
@@ -64,7 +64,7 @@ private let aPass = ["afterWaiting", "beforeTimers", "beforeSources", "beforeWai
             thread.loop.perform { trace("block") }
             thread.loop.wakeUp()
             #expect(trace.wait(for: "block", timeout: .seconds(5)))
-            // It ends a sleep in which wake-ups do not count: the test fails then, and does not hang.
+            // Ends a sleep in which wake-ups do not count, so that a failing test does not hang.
             thread.loop.after(.zero) {}
             thread.finish()
         }
@@ -93,7 +93,7 @@ private let aPass = ["afterWaiting", "beforeTimers", "beforeSources", "beforeWai
             #expect(trace.wait(for: "added source"))
             thread.waitUntilAsleep()
             #expect(trace.take().filter { $0.contains("added") || $0 == "block" } == ["block", "added source"])
-            // The mode is empty now, but the run does not end by itself.
+            // The mode is empty now, but the run does not end without a wake-up.
             thread.whileAsleep {
                 loop.remove(first, forMode: .default)
                 second.invalidate()
@@ -123,12 +123,12 @@ private let aPass = ["afterWaiting", "beforeTimers", "beforeSources", "beforeWai
                     fired.value = GRunLoop.now
                     trace("timer")
                 }
-                // Not held: a held loop finds its wait interrupted, and looks at its timers anew without having been
-                // told.
+                // Does not hold the thread here. A held loop finds its wait interrupted, and would check its timers
+                // without the wake-up.
                 thread.loop.add(timer, forMode: .default)
                 #expect(trace.wait(for: "timer"))
                 thread.waitUntilAsleep()
-                // One wake-up, and that is the timer's: re-arming is no pass.
+                // The only wake-up is the timer's: re-arming causes no pass.
                 #expect(trace.take() == ["afterWaiting", "timer", "beforeTimers", "beforeSources", "beforeWaiting"])
                 let time = try #require(fired.value)
                 #expect(time >= date && time < date.advanced(by: .seconds(10)))
@@ -143,7 +143,7 @@ private let aPass = ["afterWaiting", "beforeTimers", "beforeSources", "beforeWai
             let trace = Recorder()
             let timer = GRunLoop.Timer(fireAt: GRunLoop.distantFuture) { _ in trace("timer") }
             let thread = sleepingThread(trace) { $0.add(timer, forMode: .default) }
-            // Further away than the sleep lasts, so that nothing but the explicit wake-up can end it.
+            // The date is later than the end of the sleep, so that only the explicit wake-up can end the sleep.
             thread.whileAsleep { timer.fireDate = GRunLoop.now.advanced(by: .seconds(7200)) }
             #expect(trace.wait(forCount: aPass.count))
             thread.waitUntilAsleep()
@@ -155,7 +155,7 @@ private let aPass = ["afterWaiting", "beforeTimers", "beforeSources", "beforeWai
         }
     }
 
-    @Test("item 78: a descriptor source that another thread adds is watched at once, without a wake-up")
+    @Test("item 78: a descriptor source that another thread adds is watched immediately, without a wake-up")
     func addedDescriptor() async throws {
         try await onFreshThread { _ in
             for hasOtherDescriptor in [false, true] {
@@ -171,7 +171,7 @@ private let aPass = ["afterWaiting", "beforeTimers", "beforeSources", "beforeWai
                     pipe.drain()
                     trace("descriptor")
                 }
-                // Not held, as above.
+                // Does not hold the thread here either.
                 try thread.loop.add(source, forMode: .default)
                 thread.waitUntilAsleep()
                 #expect(trace.take() == [])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which stage of a pass a wake-up counts: part 1.5, items 70 to 72.
+// The stages of a pass in which a wake-up counts: part 1.5, items 70 to 72.
 
 import GRunLoop
 import TestSupport
@@ -37,14 +37,14 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
             pipe.send()
             #expect(stages() == ["entry"] + pass + pass + ["exit"])
 
-            // From another thread it is the same.
+            // A wake-up from another thread has the same effect.
             loop.after(.zero) { onPlainThread { loop.wakeUp() } }
             #expect(stages() == ["entry"] + pass + pass + ["exit"])
             keeper.invalidate()
         }
     }
 
-    @Test("item 71: before the wait a wake-up counts: the wait ends at once and another pass follows")
+    @Test("item 71: before the wait a wake-up counts: the wait ends immediately and another pass follows")
     func countsBeforeTheWait() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
@@ -60,7 +60,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
             }
             loop.perform { loop.wakeUp() }
             #expect(stages() == ["entry"] + pass + pass + ["exit"])
-            // After a handled source the wait is a look, which uses the wake-up.
+            // After a handled source the wait only polls, and uses the wake-up.
             loop.source { loop.wakeUp() }.signal()
             #expect(stages() == ["entry", "beforeTimers", "beforeSources"] + pass + ["exit"])
         }

@@ -9,7 +9,7 @@ import Testing
 private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting"]
 
 @Suite struct WakeUpTests {
-    @Test("item 67: a wake-up ends the sleep with afterWaiting, fires nothing and begins a pass; the run goes on")
+    @Test("item 67: a wake-up ends the sleep with afterWaiting, fires nothing and begins a pass; the run continues")
     func sleepingLoop() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -47,7 +47,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
         }
     }
 
-    @Test("item 69: several wake-ups of one sleep are one")
+    @Test("item 69: several wake-ups of one sleep count as one")
     func wakeUpsCoalesce() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -84,7 +84,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
         }
     }
 
-    @Test("item 79: wakeUp and stop say that they are not for signal handlers")
+    @Test("item 79: the documentation of wakeUp and stop excludes signal handlers")
     func signalHandlers() throws {
         for (function, file) in [("wakeUp", "Loop/Waking.swift"), ("stop", "Loop/Running.swift")] {
             let lines = try sourceLines(of: file)
@@ -94,7 +94,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
         }
     }
 
-    @Test("item 80: a signal does not end the wait: no afterWaiting, no pass, and the time goes on")
+    @Test("item 80: a signal does not end the wait: no afterWaiting, no pass, and the time limit stays")
     func interruptedWait() async throws {
         try await onFreshThread { _ in
             let trace = Recorder()
@@ -113,14 +113,14 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
         }
     }
 
-    @Test("item 81: a loop is waiting while it sleeps, and in no callout")
+    @Test("item 81: isWaiting is true while the loop sleeps, and false in every callout")
     func isWaiting() async throws {
         try await onFreshThread { _ in
             let inCallouts = Shared<[String: Bool]>([:])
             let pipe = Pipe()
             let thread = LoopThread { loop in
                 @Sendable func note(_ name: String) {
-                    // Both as the thread itself sees it and as another one does.
+                    // Checks the flag on the thread itself and on another thread.
                     let other = Shared(false)
                     onPlainThread { other.value = loop.isWaiting }
                     let isWaiting = loop.isWaiting || other.value
@@ -154,7 +154,7 @@ private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWait
     }
 }
 
-/// The lines of a file under Sources/GRunLoop.
+/// Returns the lines of a file under Sources/GRunLoop.
 func sourceLines(of file: String) throws -> [String] {
     let package = #filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 }
     let stream = try #require(fopen("\(package)/Sources/GRunLoop/\(file)", "r"))
