@@ -48,12 +48,12 @@ endef
 demo: deps
 	$(SWIFT) run -c release gloop-demo
 
-## Opens a GTK 4 window that a task of the main actor, a dispatch queue and run-loop timers keep up to date.
+## Opens a GTK 4 window that a task of the main actor, a dispatch queue and run-loop timers update.
 window: deps
 	@$(call install,libgtk-4-dev)
 	$(SWIFT) run --package-path Examples gtk4-window
 
-## The tests. VERBOSE=1 prints what each step prints.
+## Runs the tests. VERBOSE=1 prints the output of each step.
 test: check-deps
 	@scripts/steps \
 		"lint" "$(STEP_MAKE) lint" \
@@ -65,7 +65,7 @@ test: check-deps
 		"200 programs on the real loop" "$(ORACLE) --seed 1 --programs 200" \
 		"an idle loop sleeps" scripts/idle
 
-## What takes longer, and must hold too before a change lands.
+## Runs the slower checks, which must also pass before a change lands.
 check: check-deps lint-deps
 	@scripts/steps \
 		"GLib 2.56" "$(STEP_MAKE) glib-api" \
@@ -88,160 +88,160 @@ check: check-deps lint-deps
 build: deps
 	$(SWIFT) build
 
-## Foundation's run loop as a guest of ours: what arrives under which driver, and the oracle as a guest.
+## Tests Foundation's run loop as a guest: the work that arrives under each driver, and the oracle as a guest.
 test-foundation: check-deps gtk-deps
 	scripts/test-foundation
 
-## The library for C programs: PREFIX, DESTDIR, LIBDIR and STATIC as scripts/install says.
+## Installs the library for C programs. scripts/install explains PREFIX, DESTDIR, LIBDIR and STATIC.
 install: c-deps
 	scripts/install
 
 uninstall:
 	scripts/install uninstall
 
-## The documentation of the Swift interface, in .build/docs: a declaration without a comment, a broken link and an
-## article's program that does not compile are errors.
+## Builds the documentation of the Swift interface in .build/docs. Undocumented declarations, broken links and article
+## programs that do not compile are errors.
 docs: deps
 	@$(call install,$(DOCS_PACKAGES))
 	scripts/docs
 
-## The page of a timeline in a browser: it is opened, clicked and zoomed. SCREENSHOTS=1: the picture of README.md anew.
+## Checks a timeline's page in a browser: opens, clicks and zooms it. SCREENSHOTS=1 renews the picture of README.md.
 inspect-pictures: deps
 	@$(call install,$(PICTURE_PACKAGES))
 	scripts/inspect-pictures
 
-## The reference of the C interface, from the comments of its header, in .build/c-reference.
+## Builds the reference of the C interface in .build/c-reference, from the comments of its header.
 c-reference: c-deps
 	@$(call install,gi-docgen)
 	scripts/c-reference
 
-## Which items of the behaviour list the tests prove; that each fault of items-bite still has its line in the sources,
-## and each message its line in docs/c/messages.md; the lock, on paper.
+## Checks that the tests prove the items of the behaviour list, that each fault of items-bite finds its line, that
+## docs/c/messages.md lists each message, and the model of the lock.
 items:
 	scripts/items
 	scripts/items-bite --check
 	scripts/check-messages
 	scripts/lock-model
 
-## Puts one-line faults into the sources, one by one: each must make a test fail that names the item it breaks. BITE:
-## its options.
+## Puts one-line faults into the sources, one by one. Each must fail a test that names the broken item. BITE: its
+## options.
 items-bite: check-deps
 	scripts/items-bite --jobs 2 $(BITE)
 
-## Changes the code at random places, for five minutes: the tests must notice. MUTATE="--changed main": where you
-## touched it; MUTATE="--seconds 0": every place, which takes days.
+## Changes the code at random places for five minutes. The tests must notice each change. MUTATE="--changed main" tries
+## only changed lines; MUTATE="--seconds 0" tries every place, which takes days.
 mutate: check-deps
 	scripts/mutate $(MUTATE)
 
-## The long comparison with the real CFRunLoop.
+## Runs the long comparison with the real CFRunLoop.
 oracle: deps
 	$(SWIFT) run $(TOOLS) -c release grun-oracle --seed $${SEED:-$$(date +%s)} --programs $${PROGRAMS:-20000}
 
-## Who is served when something never ends: each kind of item beside each other, in each way to drive a loop. Ten
-## minutes; writes docs/internals/turns.md.
+## Checks turns beside endless work: each kind of item beside each other kind, under each driver. Takes ten minutes;
+## writes docs/internals/turns.md.
 turns: deps
 	$(SWIFT) run $(TOOLS) -c release grun-turns --whole --page docs/internals/turns.md
 
-## How operations grow: N things of each kind and 4 N. KINDS: only those whose names contain one of these words.
+## Measures how operations grow: N things of each kind and 4 N. KINDS selects kinds by words of their names.
 growth: deps
 	$(SWIFT) build $(TOOLS) -c release --product grun-growth
 	$(SWIFT) run $(TOOLS) -c release --skip-build grun-growth $(KINDS)
 
-## An idle loop makes no wake-up, whoever drives.
+## Checks that an idle loop makes no wake-up under each driver.
 idle: check-deps
 	scripts/idle
 
-## What holds while a host drives, with its figures: over plain GLib, and in windows of GTK 3 and GTK 4.
+## Checks the library under a host, with figures: over plain GLib, and in windows of GTK 3 and GTK 4.
 hosted: check-deps gtk-deps
 	scripts/hosted
 	scripts/test-gtk
 
-## A hundred stalls under each driver: each is told of in time, by the function at fault.
+## Makes a hundred stalls under each driver. Each must be reported in time, with the function at fault.
 stalls: deps
 	scripts/stalls
 
-## What a record of a timeline costs.
+## Measures the cost of a timeline's record.
 records: deps
 	scripts/records
 
-## What the trace recorder, the timeline and the stall monitor cost while they are off.
+## Measures the cost of the trace recorder, the timeline and the stall monitor while they are off.
 trace-cost: check-deps
 	scripts/trace-cost
 
-## The tests, 20 times in a row, with every core busy in every second run.
+## Runs the tests 20 times in a row, with every core busy in every second run.
 stable: deps
 	scripts/stable
 
-## Producers hand everything to loops that come and go, under both drivers, and the account must balance: SECONDS=60,
+## Producers pass everything to loops that come and go, under both drivers, and the account must balance: SECONDS=60,
 ## SEED, DRIVER=own|host|both.
 soak: deps
 	scripts/soak
 
-## Random operations on each hand-written container, beside a plain model of it, under the address sanitizer:
-## OPERATIONS=100000000 is the long run, SEED, MODEL.
+## Makes random operations on each hand-written container beside a plain model, under the address sanitizer.
+## OPERATIONS=100000000 is the long run; SEED, MODEL.
 models: c-deps
 	scripts/models address
 
-## Random programs, the oracle, the soak and the tests in debug builds that perturb their own timing: SEED, SEEDS=1000;
-## SECONDS=60 for a part of it.
+## Runs random programs, the oracle, the soak and the tests in debug builds that perturb their own timing: SEED,
+## SEEDS=1000; SECONDS=60 runs a part.
 perturb: deps
 	scripts/perturb
 
-## The tests, and 20 s each of soak and fuzz, under the compiler's sanitizers: data races; memory errors and leaks.
+## Runs the tests, and 20 s each of soak and fuzz, under the compiler's sanitizers: data races; memory errors and leaks.
 test-tsan: c-deps
 	scripts/sanitize thread
 
 test-asan: c-deps
 	scripts/sanitize address
 
-## The part of both that needs no build of the tests.
+## Runs the part of both that does not build the tests.
 test-sanitizers: c-deps
 	scripts/sanitize --quick thread
 	scripts/sanitize --quick address
 
-## The GTK 3 and GTK 4 programs, and tests with GRunLoopTesting, under Xvfb and headless weston. GATE_FRAMES=1: frame
-## rates are gates; SCREENSHOTS=1: new pictures for the README.
+## Runs the GTK 3 and GTK 4 programs, and tests with GRunLoopTesting, under Xvfb and headless weston. GATE_FRAMES=1
+## makes frame rates gates; SCREENSHOTS=1 writes new pictures for the README.
 test-gtk: gtk-deps
 	scripts/test-gtk
 	scripts/check-testing
 
-## The C interface: installed, compiled against, run without Swift, from Python, with bad input, under valgrind; and
-## against the real CFRunLoop.
+## Tests the C interface: installed, compiled against, run without Swift, from Python, with bad input, under valgrind,
+## and against the real CFRunLoop.
 test-c: c-deps gtk-deps
 	@$(call install,$(C_CHECK_PACKAGES))
 	scripts/test-c
 
-## Random calls of every function of the C interface for SECONDS, from SEED: ends with 1 on a crash, a deadlock, a
-## message that is not documented. Before it what comes over the wire of message ports, for 10 s of that, and honest
-## clients beside hostile peers: who waits how long, and what the attacked process holds.
+## Makes random calls of every function of the C interface for SECONDS, from SEED. The status is 1 after a crash, a
+## deadlock or an undocumented message. Before that it attacks message ports over the wire for up to 10 s, and then
+## measures honest clients beside hostile peers.
 fuzz: c-deps
 	scripts/check-messages
 	scripts/fuzz
 
-## kill -9 at each system call of a message port, on both sides; and 100 processes that want one name.
+## Kills each side of a message port at each system call; and runs 100 processes that take one name.
 kill-ports: check-deps
 	$(SWIFT) build --product grun-test-child
 	scripts/kill-ports
 	scripts/race-ports
 
-## The tests in a Debian of SUITE, with its GLib and GTK: scripts/test-debian says what can be chosen. As root.
+## Runs the tests in a Debian of SUITE, with its GLib and GTK, as root. scripts/test-debian explains the options.
 test-debian: check-deps
 	@$(call install,debootstrap)
 	scripts/test-debian $(SUITE)
 
-## What an operation of each hot path costs, in instructions, allocations and system calls, against
+## Compares the cost of an operation of each hot path, in instructions, allocations and system calls, with
 ## Benchmarks/limits.tsv.
 counts: check-deps
 	@$(call install,util-linux)
 	Benchmarks/counts
 
-## Ours and the peers, interleaved on one core: Benchmarks/RESULTS.md, SCALE.md and their charts.
+## Benchmarks the library and its peers, interleaved on one core: Benchmarks/RESULTS.md, SCALE.md and their charts.
 bench: bench-build
 	Benchmarks/run --rounds 5 --output .build/bench.tsv
 	Benchmarks/report .build/bench.tsv Benchmarks/results.svg > Benchmarks/RESULTS.md
 	Benchmarks/scale Benchmarks/scale.svg > Benchmarks/SCALE.md
 
-## The same in two rounds, to the terminal.
+## Runs the same benchmarks in two rounds, and prints the results.
 bench-quick: bench-build
 	Benchmarks/run --rounds 2 --output .build/bench.tsv
 	Benchmarks/report .build/bench.tsv
@@ -254,7 +254,7 @@ bench-build: c-deps
 format:
 	$(SWIFT) format format -i -r $(SWIFT_CODE)
 
-## The layout of code, and the rules of scripts/check-lines and scripts/check-rules.
+## Checks the layout of the code, and the rules of scripts/check-lines and scripts/check-rules.
 lint: check-deps
 	$(SWIFT) format lint --strict -r $(SWIFT_CODE)
 	scripts/check-lines
@@ -262,12 +262,12 @@ lint: check-deps
 	scripts/check-budgets
 	scripts/check-words
 
-## The scripts with shellcheck and ruff, and with lychee the relative links and #anchors of the documents.
+## Checks the scripts with shellcheck and ruff, and the documents' relative links and #anchors with lychee.
 lint-scripts: lint-deps
 	scripts/lint-scripts
 
-## The library uses nothing of GLib that is newer than 2.56: warnings, which are errors, say so. And Swift names no
-## flag that a newer GLib renames.
+## Checks that the library uses no GLib function newer than 2.56, because the warnings are errors; and that Swift names
+## no flag that a newer GLib renames.
 glib-api: deps
 	scripts/glib-flags
 	$(SWIFT) build --target GRunLoopC --scratch-path .build/glib-2.56 \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the programs are, how they are run, and the line that each of them prints:
+"""Finds and runs the benchmark programs, and parses the line that each of them prints:
 peer=... case=... n=... ns_per_op=... extra=..."""
 import os
 import subprocess
@@ -8,12 +8,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RELEASE = os.path.join(HERE, ".build", "release")
 OURS = os.path.join(RELEASE, "grun-bench")
 PEERS = os.path.join(HERE, ".build", "peers")
-# What the peers are called, where the program's name does not say it.
+# The names of peers that differ from their program's name.
 NAMES = {"uv": "libuv", "ev": "libev", "le": "libevent", "sdev": "sd-event", "glib": "GLib", "foundation": "Foundation"}
 
 
 def lines(command, environment, timeout):
-    """What a program has printed, run on one core; nothing if it takes too long."""
+    """Returns a program's output from a run on one core, or nothing after a timeout."""
     try:
         result = subprocess.run(
             ["taskset", "-c", "1"] + command, check=False, env={**os.environ, **environment},

@@ -66,7 +66,7 @@ def rows(title, unit, data, names):
     for index, (row, values) in enumerate(data):
         y = top + step * index + step / 2
         parts += [line(left, y, width - right, y, "#eaeef2"), text(left - 12, y + 4, row, 12, "end")]
-        # The first name last, on top.
+        # Draws the first name last, so that it is on top.
         for name in reversed(names):
             if name in values:
                 x = place(values[name] / values[names[0]])

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What the scripts do alike: source it. It goes to the repository's folder; $work is a folder that goes with the script.
+# Common code to be sourced. It changes to the repository's folder. $work is a folder that is removed at the end.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 : "${SWIFT:=swift}"
 work=$(mktemp -d)
-# What else is to end with the script.
+# A script may redefine this function to clean up at its end.
 at_exit() { :; }
 trap 'at_exit || true; rm -rf "$work"' EXIT
 
@@ -13,15 +13,15 @@ fail() {
     echo "$(basename "$0"): $*" >&2
     exit 1
 }
-# What it prints is only seen when it fails.
+# Runs a command, and prints its output only if it fails.
 quietly() {
     "$@" > "$work/log" 2>&1 || { tail -n 60 "$work/log" >&2; fail "$1 failed"; }
 }
-# SWIFT may be several words, as in "nice swift", so it stands without quotes here and where it is a command.
+# SWIFT may consist of several words, as in "nice swift", so it is used without quotes.
 # shellcheck disable=SC2086
 build_quietly() { quietly $SWIFT build "$@"; }
-# The package of the oracle, the probe and other programs: the first arguments of a build.
+# The first arguments of a build of the package Tools, which has the oracle, the probe and other programs.
 # shellcheck disable=SC2034
 tools=(--package-path Tools)
-# The folder of such a build.
+# Prints the product folder of such a build.
 built() { $SWIFT build "$@" --show-bin-path 2> /dev/null; }

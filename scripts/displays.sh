@@ -18,7 +18,7 @@ wait_for() {
 }
 
 start_displays() {
-    # Nothing of the user's session takes part: no accessibility bus, no GL driver, no settings.
+    # Isolates the programs from the user's session: no accessibility bus, no GL driver, no settings.
     export XDG_RUNTIME_DIR=$work XDG_CONFIG_HOME=$work HOME=$work
     export NO_AT_BRIDGE=1 GTK_A11Y=none GSK_RENDERER=cairo GIO_USE_VFS=local
     unset WAYLAND_DISPLAY DISPLAY DBUS_SESSION_BUS_ADDRESS

@@ -1,7 +1,7 @@
-// Peer: what no loop on GLib can do without, and nothing else. A run acquires its context and makes it the thread's
-// default one; a wait is GLib's prepare, query and check of a context with one source, and one poll between them; a
-// wake-up is g_main_context_wakeup(). What is posted is one function under a mutex: no modes, no timers, no observers,
-// no nesting, nobody to stop it.
+// Peer: the minimum of any loop on GLib. A run acquires its context and makes it the thread's default context. A wait
+// is GLib's prepare, query and check of a context with one source, with one poll between them. A wake-up is
+// g_main_context_wakeup(). A post is one function under a mutex: no modes, no timers, no observers, no nesting, no
+// stop.
 #define PEER "bound"
 #include "bench.h"
 #include <glib.h>
@@ -56,7 +56,7 @@ static void end(side *x)
     g_main_context_release(x->ctx);
 }
 
-// The deadline in nanoseconds from now, negative for none.
+// The deadline is in nanoseconds from now; negative means none.
 static void wait_for(side *x, int64_t span)
 {
     GPollFD fds[32];

@@ -1,19 +1,19 @@
-// What the peers do alike in the cases that all of them have.
+// The common code of the cases that all peers have.
 #pragma once
 #include "bench.h"
 
-// What a peer has for them: it runs its loop, stops it, makes one pass without waiting, hands over what counts one,
-// from the loop's thread and from another, and what notes the latency.
+// The functions that a peer provides. It runs its loop, stops it, and makes one pass without waiting. It posts a
+// function that counts one, from the loop's thread and from another thread, and a function that notes the latency.
 static void run(void);
 static void stop(void);
 static void look(void);
 static void post(void);
 static void post_remote(void);
 static void wake(void);
-// It watches a descriptor: passed_on(), served() or nothing is done when it is ready.
+// Watches a descriptor. When it is ready, the peer calls passed_on() or served(), or does nothing.
 enum { SERVED = -1, IDLE = -2 };
 static void watch(int fd, long place_or_role);
-// What is watched is taken up when the loop looks.
+// Makes the loop take up new watches, if it does that only when it looks.
 #ifndef TAKEN_UP
 #define TAKEN_UP
 #endif
@@ -42,7 +42,7 @@ static inline double each(int64_t from, int64_t to)
     return (double)(to - from) / N;
 }
 
-// In a callback: one more; true, and the loop is stopped, at the last.
+// Called in a callback: counts one. At the last count, stops the loop and returns true.
 static inline int counted(void)
 {
     if (++count_ < N)
@@ -51,7 +51,7 @@ static inline int counted(void)
     return 1;
 }
 
-// The same, or a step of a pass that is measured.
+// As counted(), or a measured step of a pass.
 static inline int stepped(void)
 {
     if (!taxmode)
@@ -88,7 +88,7 @@ static inline void run_burst(void)
     report(CASE, N, each(t0, t2), "enq:%.1f,drain:%.1f", each(t0, t1), each(t1, t2));
 }
 
-// Another thread, which posts or plays; its end is waited for.
+// Starts another thread, which posts or plays, and joins it.
 static inline void begin_both(void)
 {
     t0 = now_ns();
@@ -183,7 +183,7 @@ static inline void end_adding(void)
     t2 = now_ns();
 }
 
-// What was added is cancelled.
+// Cancels what was added.
 static inline void end_cancelling(const char *note)
 {
     int64_t t3 = now_ns();
@@ -304,7 +304,7 @@ static void add_descriptors(void)
         each(t0, t1));
 }
 
-// The cases for which a peer needs nothing but the above. Returns the program's status.
+// Runs the cases that need only the functions above. Returns the program's status.
 static int run_rest(void)
 {
     if (IS("post-burst"))

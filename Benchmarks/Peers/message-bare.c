@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two processes that ask and reply by SEQPACKET sockets, each with poll() before it reads: what a message port costs
-// at least. More than 64 KiB are sent in packets of that size, which is the copy that memory stands in for.
+// Two processes that send requests and replies over SEQPACKET sockets, each with poll() before a read: the minimum cost
+// of a message port. More than 64 KiB are sent in packets of that size, where a message port uses shared memory.
 // usage: message-bare SIZE N
 
 #include <poll.h>

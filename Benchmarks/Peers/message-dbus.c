@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same call by GDBus, through the bus of the session: run it by dbus-run-session.
+// The same call through GDBus and the session bus. Run it with dbus-run-session.
 // usage: message-dbus SIZE N
 
 #include <gio/gio.h>
@@ -56,7 +56,7 @@ int main(int count, char **arguments)
             bus, "org.example.Echo", "/echo", "org.example.Echo", "Call",
             g_variant_new("(@ay)", g_variant_new_fixed_array(G_VARIANT_TYPE_BYTE, bytes, size, 1)),
             NULL, G_DBUS_CALL_FLAGS_NONE, -1, NULL, NULL);
-        // The service may not have its name yet.
+        // The service may not own its name yet.
         if (!reply)
             continue;
         g_variant_unref(reply);

@@ -1,6 +1,6 @@
-// Messages from threads to a loop, through a queue of one's own: a node of malloc's, a mutex, a list, and the loop's
-// wake-up. usage: queue-{uv,ev,glib} PRODUCERS N
-// GLib has a queue: GAsyncQueue, and an idle source where none is under way.
+// Messages from threads to a loop through a hand-written queue: a malloc node, a mutex, a list, and the loop's wake-up.
+// usage: queue-{uv,ev,glib} PRODUCERS N
+// GLib's queue is GAsyncQueue, with an idle source if none is pending.
 #if defined(USE_UV)
 #define PEER "uv"
 #elif defined(USE_EV)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: ring-glib loops N, ring-uv loops N: N threads in a ring, each with a loop that sleeps until the one before it
+// usage: ring-glib loops N, ring-uv loops N: N threads in a ring. Each has a loop that sleeps until the previous one
 // wakes it.
 #ifdef USE_UV
 #define PEER "libuv"

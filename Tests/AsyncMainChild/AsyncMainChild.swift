@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program whose entry point is async: what becomes of its main thread. Started by the tests with a scenario's name.
+// A program with an async entry point. It shows which code gets its main thread. The tests pass it a scenario's name.
 
 import CAsyncHook
 import CGRunGLib
@@ -24,7 +24,7 @@ import TestSupport
         }
     }
 
-    /// The main run loop drives while main is suspended; the process ends when main returns.
+    /// The main run loop drives the main thread while main is suspended. The process ends when main returns.
     @MainActor private static func kept() async {
         GRunLoop.driveAsyncMain()
         sayWhere("before")
@@ -32,7 +32,7 @@ import TestSupport
         sayWhere("after a sleep")
         var timeout: GLibSource?
         await withCheckedContinuation { continuation in
-            // GLib's default context is served.
+            // The loop serves GLib's default context.
             timeout = GLibSource.timeout(nil, milliseconds: 1) {
                 MainActor.assumeIsolated { sayWhere("in a GLib timeout") }
                 continuation.resume()
@@ -49,20 +49,20 @@ import TestSupport
         } catch {
             say("\(error)")
         }
-        // Somebody stops the run: the loop goes on, since main has not returned.
+        // After stop(), the loop runs again, because main has not returned.
         await withCheckedContinuation { continuation in
             GRunLoop.main.async {
                 GRunLoop.main.stop()
                 continuation.resume()
             }
         }
-        // What resumed it may be of the pass that was stopped; this is not.
+        // The stopped pass may still resume main. Only a later pass resumes it after this yield.
         await Task.yield()
         sayWhere("after a stop")
         atexit { say("exit, on the main thread: \(threadID == getpid())") }
     }
 
-    /// A loop of GLib's drives instead, and when it ends, the main run loop does.
+    /// A GLib loop drives the main thread. When the GLib loop ends, the main run loop takes over.
     @MainActor private static func drivenByGLib() async {
         let loop = HostLoop()
         GRunLoop.driveAsyncMain { loop.run() }
@@ -73,7 +73,7 @@ import TestSupport
         say("afterwards: \(loop.isRunning), main thread: \(threadID == getpid())")
     }
 
-    /// Another library has set a hook of its own since this one was loaded.
+    /// Another library has set its own hook after this library was loaded.
     @MainActor private static func beside(_ install: (@convention(c) () -> Void) -> Void) async {
         install { say("the other hook") }
         GRunLoop.driveAsyncMain()
@@ -95,14 +95,14 @@ import TestSupport
         sayWhere("after a sleep")
     }
 
-    /// The main thread is lost, and who touches the main loop is told why.
+    /// The main thread is lost. A call that needs the main loop logs the reason.
     private static func notKept() async {
         await Task.yield()
         _ = GRunLoop.main
         say("main thread: \(threadID == getpid())")
     }
 
-    /// A host inside main, before it ever suspends: as in a synchronous main.
+    /// Runs a host inside main before main suspends for the first time, as in a synchronous main.
     @MainActor private static func hostBefore() async {
         GRunLoop.driveAsyncMain()
         _ = GRunLoop.main
@@ -116,7 +116,7 @@ import TestSupport
         sayWhere("after the host")
     }
 
-    /// A host inside main, after it has suspended: main is a job of the main actor then.
+    /// Runs a host inside main after main has suspended. From then on main is a job of the main actor.
     @MainActor private static func hostInside() async {
         GRunLoop.driveAsyncMain()
         await Task.yield()

@@ -2,9 +2,9 @@
 """Writes a C program that calls every function of <grun/grun.h> with each bad value of each argument in turn:
 bad-input.py GRun-1.0.gir > bad-input.c
 
-What is bad comes from the types, and from what the header says of an argument ((nullable), the current thread's loop).
-The program fails if it does not survive, or if a call does not leave just the g_critical() that it must, which names
-the function.
+The bad values follow from the types and from what the header says about an argument ((nullable), the current thread's
+loop). The program fails if it crashes, or if a call does not log exactly the expected g_critical(), which names the
+function.
 """
 import sys
 import xml.etree.ElementTree as tree
@@ -12,7 +12,7 @@ import xml.etree.ElementTree as tree
 CORE = "{http://www.gtk.org/introspection/core/1.0}"
 C = "{http://www.gtk.org/introspection/c/1.0}"
 
-# A good value of each type: an expression over what `struct Good` has.
+# A good value of each type: an expression that uses the members of `struct Good`.
 OBJECTS = {
     "GRunLoop*": "good.loop",
     "GRunSource*": "good.source",
@@ -76,7 +76,7 @@ GOOD = OBJECTS | {
     "guint32": "1",
     "gdouble": "0.0",
 }
-# Bad values of each type, and how many criticals they leave: None is any number up to one.
+# Bad values of each type, and how many criticals each causes. None means zero or one.
 NUMBERS = {
     "gdouble": [("NAN", 1)] + [
         (value, 0) for value in ("INFINITY", "-INFINITY", "DBL_MAX", "-DBL_MAX", "DBL_MIN", "-1.0")
@@ -130,7 +130,8 @@ def functions(root):
 
 
 def cases(arguments, index):
-    """Bad values of an argument: text in C, the criticals, how to prepare, what replaces other arguments."""
+    """Yields the bad values of an argument: C text, number of criticals, preparation, replacements of other
+    arguments."""
     argument = arguments[index]
     kind = argument.type
     is_mode = argument.name == "mode"
@@ -139,7 +140,7 @@ def cases(arguments, index):
         return
     if kind != "const gint*":
         yield "NULL", 0 if argument.nullable else 1, "", {}
-    # A channel that nothing receives from is refused, whatever the mode.
+    # A channel without a receiver is refused in every mode.
     good = None if any(each.type == "GRunChannel*" for each in arguments) else 0
     if argument.name == "path":
         yield from (('"/"', 0, "", {}), ('"/no/such/file"', 0, "", {}), ('""', 0, "", {}), ('"/dev/full"', 0, "", {}))
@@ -154,7 +155,7 @@ def cases(arguments, index):
         yield "broken_modes", 1, "", {}
     elif kind == "GRunLoop*":
         needs_own = argument.doc.startswith("the current thread's loop")
-        # The mode is one in which the other loop runs, or whoever waits for it would wait for ever.
+        # The other loop must run in this mode, because a caller that waits for it would otherwise wait forever.
         yield "good.other_loop", 1 if needs_own else None, "", {"mode": "GRUN_MODE_DEFAULT"}
         yield "good.ended_loop", None, "", {}
     elif kind == "GRunChannel*":
@@ -168,20 +169,20 @@ def cases(arguments, index):
         yield GOOD[kind], 0, "grun_%s_invalidate (%s);" % (symbol, GOOD[kind]), {}
         kept_by_itself = kind in ("GRunSource*", "GRunRemoteMessagePort*")
         if any(each.type == "GRunLoop*" for each in arguments) and not kept_by_itself:
-            # It is in another loop.
+            # The item is already in another loop.
             error = ", NULL" if symbol.endswith(("_source", "message_port")) else ""
             add = "grun_loop_add_%s (good.other_loop, %s, GRUN_MODE_DEFAULT%s);" % (symbol, GOOD[kind], error)
             yield GOOD[kind], "other", add, {}
     elif kind == "const GValue*":
         yield "&unset_value", 1, "", {}
     elif kind == "const gint*":
-        # It is no array of so many.
+        # NULL is not an array of the given length.
         yield "NULL", 1, "", {}
     elif kind == "GError**":
         yield "&set_error", 1, "", {}
 
 
-# Where the names of message ports are: a directory of the program's own, which goes with it.
+# The directory for the names of message ports belongs to the program and is removed at its end.
 DIRECTORY = """
 static char directory[] = "/tmp/grun-check-XXXXXX";
 
@@ -281,7 +282,7 @@ static inline void g_clear_array(GPtrArray *array) { if (array) g_ptr_array_unre
 static const char *good_modes[] = {"bad", "worse", NULL};
 static const char *empty_modes[] = {NULL};
 static const char *broken_modes[] = {"bad", "\\xff\\xfe", NULL};
-// Closed ones, and more than a message can have.
+// Closed descriptors, and more than one message can carry.
 static const gint good_fds[] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 static char *long_name;
 static GError *set_error;
@@ -290,7 +291,7 @@ static GRunThread *other, *ended;
 static int descriptor;
 static pid_t child;
 
-// Fresh for every call: what one has spoilt is nothing to the next.
+// Each call gets fresh values, so that a broken value does not affect the next call.
 typedef struct {
     GRunLoop *loop, *other_loop, *ended_loop;
     GRunSource *source;
@@ -333,7 +334,7 @@ static Good make(void)
     good.port_message = grun_port_message_new(1);
     grun_port_message_add_bytes(good.port_message, good.bytes);
     grun_port_message_add_port(good.port_message, good.port);
-    // Of a message that somebody has waited for.
+    // A message whose sender waits for a reply.
     good.message_port = grun_message_port_new("good", on_sent_message, NULL, NULL, NULL);
     good.remote_message_port = grun_remote_message_port_look_up("good", NULL);
     grun_loop_add_message_port(good.loop, good.message_port, "good", NULL);
@@ -342,7 +343,7 @@ static Good make(void)
         grun_loop_run_in_mode(good.loop, "good", 1, TRUE);
     good.message = g_steal_pointer(&came);
     grun_loop_remove_message_port(good.loop, good.message_port, "good");
-    // Stopped, so that whoever joins it does not wait.
+    // The thread is stopped, so that joining it does not block.
     good.thread = grun_thread_new("bad", NULL, NULL, NULL);
     grun_thread_stop(good.thread);
     good.context = g_main_context_new();
@@ -458,7 +459,7 @@ def main():
         consumes = symbol.endswith(("_ref", "_unref"))
         for index, argument in enumerate(arguments):
             for value, count, prepare, replaced in cases(arguments, index):
-                # Whose reference is counted is only asked of NULL.
+                # Functions that count references are only tested with NULL.
                 if consumes and value != "NULL":
                     continue
                 texts = [
@@ -468,11 +469,11 @@ def main():
                 texts[index] = value
                 if count == "other":
                     count = 1 if symbol.startswith("grun_loop_add_") else 0
-                # The home context is no context to remove, and so on: nothing of that is misuse.
+                # Some calls are not misuse and must log nothing, for example the removal of the home context.
                 call = "%s (%s)" % (symbol, ", ".join(texts))
                 name = "case_%d" % len(names)
                 is_virtual = arguments[0].doc.startswith("the loop that grun_with_virtual_time()")
-                # Valgrind 3.19 does not know pidfd_open(2): then there is none.
+                # Valgrind 3.19 does not know pidfd_open(2), so the child source may be NULL.
                 needs_child = any(each.type == "GRunChildSource*" for each in arguments)
                 run = "run_with_child" if needs_child else "run"
                 names.append((name, "run_in_virtual_time" if is_virtual else run))
@@ -499,7 +500,7 @@ def main():
     print("    g_value_init(&good_value, G_TYPE_INT);")
     print('    set_error = g_error_new_literal(GRUN_ERROR, 0, "set");')
     print("    g_log_set_default_handler(on_log, NULL);\n    descriptor = eventfd(0, EFD_CLOEXEC);")
-    # It ends with this process.
+    # The child ends with this process.
     print("    child = fork();\n    if (child == 0) {\n        prctl(PR_SET_PDEATHSIG, SIGKILL);\n        for (;;)\n"
           "            pause();\n    }")
     print('    other = grun_thread_new("other", NULL, NULL, NULL);')

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// grun-channel.h: what is sent arrives once, in order, or is given back.
+// grun-channel.h: each sent message arrives once and in order, or is returned to the sender.
 
 #include "check.h"
 
 #include <string.h>
 
-// Messages are numbers: what came, as digits, and what was given back.
+// Messages are numbers. The strings hold the received digits and the returned ones.
 static GString *came;
 static GMutex mutex;
 static guint64 lost;
@@ -62,7 +62,7 @@ static void check_delivery(void)
     g_assert_cmpstr(came->str, ==, "1 2 3 ");
     g_assert_cmpint(grun_channel_get_count(channel), ==, 0);
 
-    // In another mode, and in none.
+    // The channel is in another mode, and then in no mode.
     grun_loop_add_channel(loop, channel, "other");
     grun_loop_remove_channel(loop, channel, MODE);
     g_assert_false(grun_loop_contains_channel(loop, channel, MODE));
@@ -98,7 +98,7 @@ static void check_closing(void)
     g_assert_cmpuint(lost, ==, 3 + 4 + 100);
     grun_channel_unref(closing.channel);
 
-    // The last reference invalidates one that nobody receives from, and closes another.
+    // Releasing the last reference invalidates a channel without a receiver, and closes a channel with one.
     lost = 0;
     GRunChannel *unused = grun_channel_new(-1, lose);
     send_number(unused, 8);
@@ -194,7 +194,7 @@ static void check_values(void)
     g_assert_cmpstr(came->str, ==, "gchararray one, pointer 2, ");
     g_assert_cmpuint(count.calls, ==, 2);
 
-    // Messages that are not delivered are values as well.
+    // The function for undelivered messages gets values as well.
     send_text(channel, "four");
     send_number(channel, 5);
     grun_channel_invalidate(channel);
@@ -206,7 +206,7 @@ static void check_values(void)
     grun_channel_unref(channel);
     g_assert_cmpuint(undelivered.lets_go, ==, 1);
 
-    // Nobody gets them: valgrind counts whether they are freed.
+    // Nothing receives these values. Valgrind checks that they are freed.
     channel = grun_channel_new_for_values(G_MAXINT64, NULL, NULL, NULL);
     send_text(channel, "seven");
     grun_channel_unref(channel);
@@ -214,7 +214,7 @@ static void check_values(void)
     send_text(channel, "eight");
     grun_channel_unref(channel);
 
-    // A value is the receiver's, where that takes pointers.
+    // A receiver that takes pointers owns the value.
     lost = 0;
     g_string_truncate(came, 0);
     channel = grun_channel_new(2, lose_copy);

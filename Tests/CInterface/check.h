@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks of the C interface share.
+// Declarations that the checks of the C interface share.
 #ifndef CHECK_H
 #define CHECK_H
 
 #include <grun/grun.h>
 
-/// A mode that nothing else is in.
+/// A mode without other items.
 #define MODE "mode"
 
-/// Counts the calls of `count_*`, which get it as their data, and of `let_go`.
+/// Counts the calls of `let_go` and of the `count_*` functions, whose data it is.
 typedef struct {
     GRunLoop *loop;
     guint calls;
@@ -16,7 +16,7 @@ typedef struct {
     gpointer item;
     guint found;
     char *mode;
-    /// What the next call answers.
+    /// The return value of the next call.
     gboolean stays;
 } Count;
 
@@ -28,17 +28,17 @@ gboolean count_fd(GRunFdSource *source, GIOCondition condition, gpointer count);
 gboolean count_timer(GRunTimer *timer, gpointer count);
 gboolean count_observer(GRunObserver *observer, GRunActivity activity, gpointer count);
 
-/// A source of SIGURG, which is ignored where nobody listens.
+/// A source of SIGURG. The kernel ignores this signal unless a handler is set.
 GRunSignalSource *new_signal_source(Count *count);
-/// Whether children can be waited for: not under valgrind.
+/// Whether the process can wait for children. It cannot under valgrind.
 gboolean has_children(void);
-/// A child that runs a line of shell, and its source.
+/// Starts a child that runs a line of shell, and returns its source.
 GRunChildSource *new_child_source(const char *line, Count *count);
 
-/// One pass of the mode, without sleeping.
+/// Runs one pass of the mode without sleeping.
 GRunResult pass(GRunLoop *loop);
 
-/// Runs `body` on a thread of its own, whose loop nobody else knows, and waits for it.
+/// Runs `body` on a new thread, whose loop no other code uses, and joins the thread.
 void on_own_thread(void (*body)(void));
 
 void check_loop(void);

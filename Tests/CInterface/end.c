@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is called when a loop's thread ends.
+// Functions that the library calls when a loop's thread ends.
 
 #include "check.h"
 
@@ -11,7 +11,7 @@
 typedef struct {
     GRunLoop *loop;
     GString *trace;
-    /// What GLib says of the thread is gone with its data.
+    /// GLib's own record of the thread is freed with the thread's data.
     pthread_t thread, called_on;
     guint lets_go;
 } End;
@@ -27,7 +27,7 @@ static void note_b(gpointer data)
     End *end = data;
     g_string_append_c(end->trace, 'b');
     end->called_on = pthread_self();
-    // The loop is all there: it can be run, and takes another one.
+    // The loop is still complete: it can be run, and accepts another end function.
     g_assert_true(grun_loop_get_current() == end->loop);
     grun_loop_perform_block(end->loop, MODE, note_block, end, NULL);
     pass(end->loop);
@@ -95,7 +95,7 @@ static guint count_descriptors(void)
     return count;
 }
 
-/// Somebody holds a loop whose thread has ended: it holds no data and no descriptors.
+/// A loop that outlives its thread holds no user data and no descriptors.
 static void check_held(void)
 {
     End end = {.trace = g_string_new(NULL)};
@@ -114,12 +114,12 @@ void check_end(void)
 
     End end = {.trace = g_string_new(NULL)};
     g_thread_join(g_thread_new("ends", end_with_functions, &end));
-    // The last one first; what it has added next.
+    // The last function is called first, followed by the function that it has added.
     g_assert_cmpstr(end.trace->str, ==, ".braa");
     g_assert_true(pthread_equal(end.called_on, end.thread));
     g_assert_cmpuint(end.lets_go, ==, 4);
 
-    // It is too late now, which is said, and the data are let go.
+    // Adding a function now fails with an error, and releases the data.
     g_autoptr(GError) error = NULL;
     g_assert_cmpuint(grun_loop_add_end_func(end.loop, note_a, &end, note_release, &error), ==, 0);
     g_assert_error(error, GRUN_ERROR, GRUN_ERROR_LOOP_ENDED);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a C program that calls every function of <grun/grun.h> in a forked child, while another thread of the parent
-has the loop's lock: forked.py GRun-1.0.gir > forked.c
+holds the loop's lock: forked.py GRun-1.0.gir > forked.c
 
-Each call has a child of its own. The program fails if one hangs, or does not say, as it must, that the process was
-forked.
+Each call has its own child. The program fails if a call hangs, or does not report that the process was forked although
+it must.
 """
 import importlib.util
 import os
@@ -16,7 +16,7 @@ bad_input = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(bad_input)
 CORE, C = bad_input.CORE, bad_input.C
 
-# What is silent: what a child does to clean up or to find out, and what needs no lock.
+# These functions are silent, because a child cleans up or queries state with them, or because they need no lock.
 SILENT = (
     "_ref", "_unref", "_is_valid", "_invalidate", "_to_string", "_new", "_new_at", "_new_full",
     "_new_for_values", "_get_type", "_quark",
@@ -37,7 +37,7 @@ SILENT_FUNCTIONS = {
     "grun_port_get_capacity", "grun_port_get_count", "grun_port_message_get_id",
 }
 
-# What tells it by its error.
+# These functions report the fork by their error.
 REFUSED = {
     "grun_thread_new", "grun_message_port_new", "grun_message_port_new_replying", "grun_message_port_set_name",
     "grun_remote_message_port_look_up", "grun_loop_watch_stalls", "grun_timeline_write",
@@ -147,7 +147,7 @@ static GMutex mutex;
 static GCond has_parked;
 static gboolean is_parked;
 
-// In place of libc's, which the loop calls with its lock held: whoever adds the one descriptor stays there for ever.
+// Replaces libc's function, which the loop calls with its lock held. Adding this descriptor blocks forever.
 int epoll_ctl(int epoll, int operation, int descriptor, struct epoll_event *event)
 {
     if (descriptor == g_atomic_int_get(&parking)) {
@@ -285,7 +285,7 @@ def main():
     print(bad_input.DIRECTORY.join(HEAD.split("// Directory\n")))
     for node, arguments, throws in bad_input.functions(tree.parse(sys.argv[1]).getroot()):
         symbol = node.get(C + "identifier")
-        # A function of a type is listed beside it as well.
+        # A function of a type is also listed beside the type.
         if any(symbol == name for name, _, _ in names):
             continue
         values = [bad_input.GOOD[each.type] for each in arguments] + (["&good.error"] if throws else [])

@@ -23,7 +23,7 @@ PRIVATE = "com.example.private"
 
 
 class OnOwnThread(unittest.TestCase):
-    """Each test has a thread of its own, and so a loop that nothing else is in."""
+    """Runs each test on a new thread, whose loop holds no other items."""
 
     def run(self, result=None):
         thread = threading.Thread(target=super().run, args=(result,))
@@ -139,7 +139,7 @@ class Sources(OnOwnThread):
         os.kill(os.getpid(), signal.SIGINT)
         self.assertEqual(self.loop.run_in_mode(PRIVATE, 60, False), GRun.Result.FINISHED)
         self.assertEqual(counts, [1])
-        # Given back.
+        # The signal is Python's again.
         self.assertFalse(source.is_valid())
         self.assertIs(signal.getsignal(signal.SIGINT), before)
         with self.assertRaises(GLib.Error):
@@ -245,7 +245,7 @@ class Channels(OnOwnThread):
         self.assertEqual(self.channel.send_value(16), GRun.SendResult.FULL)
         self.channel.invalidate()
         self.assertEqual(self.undelivered, [[number] for number in range(16)])
-        # Without a function, they are freed.
+        # Without a function, the values are freed.
         value = [1]
         references = sys.getrefcount(value)
         channel = GRun.Channel.new_for_values(1)
@@ -284,7 +284,7 @@ class Ports(OnOwnThread):
 
 
 class MessagePorts(OnOwnThread):
-    """Both sides in one process: message-service.py and message-client.py are two."""
+    """Both sides are in one process. message-service.py and message-client.py test two processes."""
 
     def setUp(self):
         super().setUp()
@@ -306,7 +306,7 @@ class MessagePorts(OnOwnThread):
         remote = GRun.RemoteMessagePort.look_up("org.example.echo")
         reply = remote.request(7, GLib.Bytes.new(b"hello"), None, 1, 10, PRIVATE)
         self.assertEqual((reply.get_id(), reply.get_data().get_data()), (7, b"hello"))
-        # Replies are freed, the data of which were the message's.
+        # The replies share the data of the messages, and must be freed.
         large = b"x" * 100000
         for _ in range(3):
             reply = remote.request(1, GLib.Bytes.new(large), None, 1, 10, PRIVATE)
@@ -360,7 +360,7 @@ class MessagePorts(OnOwnThread):
         self.assertTrue(caught.exception.matches(GRun.error_quark(), GRun.Error.NOT_FOUND))
         self.loop.add_message_port(port, PRIVATE)
         remote = GRun.RemoteMessagePort.look_up("org.example.taken")
-        # What is not kept is gone, and who asks is told.
+        # The function does not keep the message, so the message is released, and the request fails.
         with self.assertRaises(GLib.Error) as caught:
             remote.request(1, None, None, 1, 60, PRIVATE)
         self.assertTrue(caught.exception.matches(
@@ -438,11 +438,11 @@ class Names(unittest.TestCase):
 
 
 class Signals(unittest.TestCase):
-    """On the main thread, where Python handles them."""
+    """Signals on the main thread, where Python handles them."""
 
     def setUp(self):
         self.loop = GRun.Loop.get_main()
-        # Something to wait for.
+        # The timer keeps the mode from being empty.
         self.timer = GRun.Timer.new(3600, True, lambda timer: True)
         self.loop.add_timer(self.timer, PRIVATE)
 
@@ -450,7 +450,7 @@ class Signals(unittest.TestCase):
         self.timer.invalidate()
 
     def watch(self):
-        """Were a signal not handled, a run would never return."""
+        """Ends the process if a signal does not end the run in time."""
 
         def give_up():
             print(f"{self.id()}: the signal has not ended the run", file=sys.stderr)
@@ -461,7 +461,7 @@ class Signals(unittest.TestCase):
         self.addCleanup(watchdog.cancel)
 
     def sending(self, number, depth=1):
-        """Has a signal sent as soon as the loop sleeps, in so many runs."""
+        """Sends a signal as soon as the loop sleeps inside `depth` nested runs."""
         self.depth = 1
         self.watch()
 
@@ -499,7 +499,7 @@ class Signals(unittest.TestCase):
         patch = unittest.mock.patch.dict(os.environ, XDG_RUNTIME_DIR=directory.name)
         patch.start()
         self.addCleanup(patch.stop)
-        # Nobody runs the mode that it is in.
+        # No code runs the mode of the port.
         port = GRun.MessagePort.new("org.example.silent", lambda port, message: None)
         self.loop.add_message_port(port, "nobody's")
         self.addCleanup(port.invalidate)
@@ -598,7 +598,7 @@ class Signals(unittest.TestCase):
         self.assertEqual(self.loop.run_in_mode(PRIVATE, 3600, False), GRun.Result.STOPPED)
         self.doCleanups()
         self.assertEqual(modes, [PRIVATE])
-        # Whoever else waits for signals is told.
+        # Other listeners on the wake-up descriptor also get the signal.
         self.assertEqual(ours.recv(1), bytes([signal.SIGUSR1]))
         theirs.close()
         ours.close()
@@ -615,7 +615,7 @@ except ImportError:
 else:
 
     class Asyncio(unittest.TestCase):
-        """asyncio's tasks, in an event loop on the main loop's home context."""
+        """asyncio's tasks in an event loop that uses the main loop's home context."""
 
         def setUp(self):
             former = asyncio.get_event_loop_policy()
@@ -644,7 +644,7 @@ else:
                 self.assertEqual(run(), GRun.Result.STOPPED)
                 self.assertEqual(self.steps, [(number, GRun.MODE_DEFAULT) for number in range(3)])
                 self.assertFalse(self.events.is_running())
-                # It ends in the next run, which does not wait.
+                # The task ends in the next run, which does not wait.
                 self.loop.run_in_mode(GRun.MODE_DEFAULT, 0, False)
                 self.assertTrue(task.done())
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// grun-source.h, grun-fd-source.h, grun-timer.h, grun-observer.h, grun-idle-queue.h, and when each lets go of its data.
+// grun-source.h, grun-fd-source.h, grun-timer.h, grun-observer.h, grun-idle-queue.h, and the release of items' data.
 
 #include "check.h"
 
@@ -44,7 +44,7 @@ static void forget(gpointer data)
     ((Places *)data)->lets_go++;
 }
 
-/// A callback that lets go of the last reference but the loop's.
+/// A callback that releases the last reference except the loop's.
 static gboolean unref_source(GRunSource *source, gpointer data)
 {
     grun_source_unref(source);
@@ -64,7 +64,7 @@ void check_source(void)
     g_assert_cmpint(pass(loop), ==, GRUN_RESULT_TIMED_OUT);
     g_assert_cmpuint(count.calls, ==, 0);
 
-    // Twice signalled, once performed.
+    // Two signals cause one call.
     grun_source_signal(source);
     grun_source_signal(source);
     g_assert_true(grun_source_is_signalled(source));
@@ -78,7 +78,7 @@ void check_source(void)
 
     grun_loop_remove_source(loop, source, MODE);
     g_assert_false(grun_loop_contains_source(loop, source, MODE));
-    // Item 98: the data stay until the source goes, whatever becomes of it before.
+    // Item 98: the data stay until the source is freed, even if the source is invalidated before.
     grun_source_invalidate(source);
     g_assert_false(grun_source_is_valid(source));
     g_assert_cmpuint(count.lets_go, ==, 0);
@@ -94,7 +94,7 @@ void check_source(void)
     grun_loop_add_source(loop, places.source, MODE);
     g_assert_cmpuint(places.scheduled, ==, 1);
     grun_source_signal(places.source);
-    // G_SOURCE_REMOVE: it is invalid, so cancelled, and the mode is empty.
+    // After G_SOURCE_REMOVE the source is invalid and cancelled, and the mode is empty.
     g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, FALSE), ==, GRUN_RESULT_FINISHED);
     g_assert_cmpuint(places.performed, ==, 1);
     g_assert_cmpuint(places.cancelled, ==, 1);
@@ -142,7 +142,7 @@ void check_fd_source(void)
     g_assert_cmpuint(count.calls, ==, 0);
     g_assert_cmpint(write(ends[1], "x", 1), ==, 1);
     g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, TRUE), ==, GRUN_RESULT_HANDLED_SOURCE);
-    // Nobody has read it: it is level-triggered.
+    // The source is level-triggered and nothing has read the data, so it is ready again.
     g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, TRUE), ==, GRUN_RESULT_HANDLED_SOURCE);
     g_assert_cmpuint(count.calls, ==, 2);
     g_assert_true(count.item == source);
@@ -163,7 +163,7 @@ void check_fd_source(void)
     g_assert_true(grun_loop_add_fd_source(loop, source, MODE, NULL));
     grun_fd_source_invalidate(source);
     g_assert_false(grun_fd_source_is_valid(source));
-    // An invalid one is in no mode, which is not an error.
+    // Adding an invalid source has no effect and is not an error.
     g_assert_false(grun_loop_add_fd_source(loop, source, MODE, &error));
     g_assert_no_error(error);
     g_assert_false(grun_loop_contains_fd_source(loop, source, MODE));
@@ -174,7 +174,7 @@ void check_fd_source(void)
     g_assert_cmpuint(count.lets_go, ==, 1);
     g_free(count.mode);
 
-    // The last reference goes in the callback.
+    // The callback releases the last reference.
     Count last = count_of(loop);
     GRunFdSource *loose = grun_fd_source_new(ends[0], G_IO_IN, unref_fd, &last, let_go);
     g_assert_true(grun_loop_add_fd_source(loop, loose, MODE, NULL));
@@ -183,7 +183,7 @@ void check_fd_source(void)
     g_assert_cmpuint(last.lets_go, ==, 1);
     close(ends[0]);
 
-    // What the kernel cannot watch is an error that says why.
+    // A descriptor that the kernel cannot watch causes an error with the reason.
     Count none = count_of(loop);
     g_autoptr(GRunFdSource) closed = grun_fd_source_new(ends[0], G_IO_IN, count_fd, &none, NULL);
     g_assert_false(grun_loop_add_fd_source(loop, closed, MODE, &error));
@@ -204,7 +204,7 @@ static gboolean unref_timer(GRunTimer *timer, gpointer data)
 {
     grun_timer_invalidate(timer);
     grun_timer_unref(timer);
-    // Item 138: its data stay for as long as its function runs.
+    // Item 138: the timer's data stay while its function runs.
     g_assert_cmpuint(((Count *)data)->lets_go, ==, 0);
     ((Count *)data)->calls++;
     return G_SOURCE_CONTINUE;
@@ -228,12 +228,12 @@ void check_timer(void)
     g_assert_cmpint((grun_timer_get_next_fire_date(timer) - date) % 2000, ==, 0);
     g_assert_true(count.item == timer);
 
-    // Half the interval at most.
+    // The tolerance is limited to half the interval.
     g_assert_cmpfloat(grun_timer_get_tolerance(timer), ==, 0);
     grun_timer_set_tolerance(timer, 1);
     g_assert_cmpfloat_with_epsilon(grun_timer_get_tolerance(timer), 0.001, 1e-9);
 
-    // An hour away it does not fire, unless it is told to.
+    // The timer is due in an hour, and fires earlier only on request.
     gint64 far = g_get_monotonic_time() + G_TIME_SPAN_HOUR;
     grun_timer_set_next_fire_date(timer, far);
     g_assert_cmpint(grun_timer_get_next_fire_date(timer), ==, far);
@@ -248,7 +248,7 @@ void check_timer(void)
 
     grun_loop_remove_timer(loop, timer, MODE);
     g_assert_false(grun_loop_contains_timer(loop, timer, MODE));
-    // Item 138: invalidated, it lets go at once.
+    // Item 138: an invalidated timer releases its data immediately.
     g_assert_cmpuint(count.lets_go, ==, 0);
     grun_timer_invalidate(timer);
     g_assert_cmpuint(count.lets_go, ==, 1);
@@ -262,7 +262,7 @@ void check_timer(void)
     g_assert_cmpuint(count.lets_go, ==, 1);
     g_free(count.mode);
 
-    // At a date, once.
+    // A timer with a date fires once.
     Count once = count_of(loop);
     gint64 at = g_get_monotonic_time() + 3000;
     g_autoptr(GRunTimer) dated = grun_timer_new_at(at, 0, count_timer, &once, let_go);
@@ -276,7 +276,7 @@ void check_timer(void)
     g_assert_cmpuint(once.lets_go, ==, 1);
     g_free(once.mode);
 
-    // G_SOURCE_REMOVE ends one that repeats.
+    // G_SOURCE_REMOVE ends a repeating timer.
     Count removed = count_of(loop);
     removed.stays = G_SOURCE_REMOVE;
     g_autoptr(GRunTimer) brief = grun_timer_new_at(0, 0.001, count_timer, &removed, let_go);
@@ -309,7 +309,7 @@ void check_observer(void)
 {
     GRunLoop *loop = grun_loop_get_current();
     Count none = count_of(loop);
-    // Something to wait for, or there would be no pass.
+    // The timer keeps the mode from being empty; otherwise there would be no pass.
     g_autoptr(GRunTimer) keeps = grun_timer_new(3600, FALSE, count_timer, &none, NULL);
     grun_loop_add_timer(loop, keeps, MODE);
 
@@ -333,7 +333,7 @@ void check_observer(void)
     g_assert_false(grun_loop_contains_observer(loop, observer, MODE));
     pass(loop);
     g_assert_cmpuint(count.calls, ==, 2);
-    // Item 154: invalidated, it lets go at once, and only once.
+    // Item 154: an invalidated observer releases its data immediately, and only once.
     g_assert_cmpuint(count.lets_go, ==, 0);
     grun_observer_invalidate(observer);
     grun_observer_invalidate(observer);
@@ -399,7 +399,7 @@ void check_idle_queue(void)
     g_autofree char *text = grun_idle_queue_to_string(queue);
     g_assert_nonnull(strstr(text, "GRunLoop.IdleQueue"));
 
-    // In no loop it waits; a run that only looks calls nothing; one that would sleep does.
+    // A queue in no loop waits. A run that does not sleep calls nothing. A run that would sleep calls the function.
     Count count = count_of(loop);
     for (int number = 0; number < 3; number++)
         g_assert_true(grun_idle_queue_enqueue(queue, count_func, &count, let_go));
@@ -413,7 +413,7 @@ void check_idle_queue(void)
     g_assert_cmpuint(count.calls, ==, 3);
     g_assert_cmpuint(count.lets_go, ==, 3);
 
-    // Dropped.
+    // The functions are removed without a call.
     Count dropped = count_of(loop);
     g_assert_true(grun_idle_queue_enqueue(queue, count_func, &dropped, let_go));
     grun_idle_queue_remove_all(queue);
@@ -428,7 +428,7 @@ void check_idle_queue(void)
     g_assert_cmpuint(dropped.lets_go, ==, 2);
     g_assert_cmpuint(dropped.calls, ==, 0);
 
-    // It enqueues itself, and in the end invalidates its queue.
+    // The function enqueues itself again, and invalidates its queue in the end.
     g_autoptr(GRunIdleQueue) again = grun_idle_queue_new(0);
     Count self = count_of(loop);
     self.item = again;
@@ -440,7 +440,7 @@ void check_idle_queue(void)
     g_assert_false(grun_idle_queue_enqueue(again, count_func, &dropped, let_go));
     g_assert_cmpuint(dropped.lets_go, ==, 3);
 
-    // Another thread wakes the loop.
+    // An enqueue from another thread wakes the loop.
     g_autoptr(GRunIdleQueue) elsewhere = grun_idle_queue_new(0);
     g_autoptr(GRunSource) keeper = grun_source_new(0, count_source, NULL, NULL);
     Count woken = count_of(loop);
@@ -527,7 +527,7 @@ void check_labels(void)
     g_autoptr(GRunChannel) channel = grun_channel_new(1, ignore);
     CHECK_LABEL(grun_channel_set_label, grun_channel_copy_label, channel);
 
-    // Where people read it, on one line; and whole.
+    // The description shortens the label to one line; the copy is complete.
     g_autofree char *large = g_strnfill(10 * 1000 * 1000, 'x');
     grun_timer_set_label(timer, large);
     g_autofree char *whole = grun_timer_copy_label(timer);
@@ -537,7 +537,7 @@ void check_labels(void)
     grun_timer_set_label(timer, "a\n\"b\"");
     g_autofree char *text = grun_timer_to_string(timer);
     g_assert_nonnull(strstr(text, "label = \"a\\n\\\"b\\\"\""));
-    // Of what is invalid, too.
+    // An invalid timer keeps its label.
     grun_timer_invalidate(timer);
     g_autofree char *last = grun_timer_copy_label(timer);
     g_assert_cmpstr(last, ==, "a\n\"b\"");

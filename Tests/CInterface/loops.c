@@ -37,7 +37,7 @@ void check_loop(void)
     g_autofree char *text = grun_loop_to_string(loop);
     g_assert_nonnull(strstr(text, "GRunLoop"));
 
-    // There is nothing to wait for.
+    // The mode is empty.
     g_assert_cmpint(grun_loop_run(loop), ==, GRUN_RESULT_FINISHED);
     g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, G_MAXDOUBLE, FALSE), ==, GRUN_RESULT_FINISHED);
     g_assert_cmpint(grun_loop_run_in_mode_usec(loop, MODE, G_MAXINT64, FALSE), ==, GRUN_RESULT_FINISHED);
@@ -46,14 +46,14 @@ void check_loop(void)
     grun_loop_run_until_finished(loop);
     grun_loop_run_until_date(loop, G_MAXINT64);
 
-    // A stop ends a run, and is not remembered.
+    // A stop ends a run, and does not affect the next run.
     g_autoptr(GRunTimer) first = timer_in(loop, GRUN_MODE_DEFAULT, 0.001, stop, loop);
     g_autoptr(GRunTimer) keeps = grun_timer_new(3600, TRUE, stop, loop, NULL);
     grun_loop_add_timer(loop, keeps, GRUN_MODE_DEFAULT);
     grun_loop_stop(loop);
     g_assert_cmpint(grun_loop_run(loop), ==, GRUN_RESULT_STOPPED);
 
-    // Limits: in seconds, in microseconds, as a date.
+    // Limits in seconds, in microseconds and as a date.
     gint64 begin = g_get_monotonic_time();
     g_assert_cmpint(grun_loop_run_in_mode(loop, GRUN_MODE_DEFAULT, 0.01, FALSE), ==, GRUN_RESULT_TIMED_OUT);
     g_assert_cmpint(g_get_monotonic_time() - begin, >=, 10000);
@@ -67,7 +67,7 @@ void check_loop(void)
     g_assert_cmpint(g_get_monotonic_time() - begin, >=, 30000);
     g_assert_cmpint(grun_loop_poll_limit_date(loop, GRUN_MODE_DEFAULT), ==, grun_timer_get_next_fire_date(keeps));
 
-    // It returns after a source, if it was asked to.
+    // The run returns after a source, as requested.
     Count count = count_of(loop);
     g_autoptr(GRunSource) source = grun_source_new(0, count_source, &count, NULL);
     grun_loop_add_source(loop, source, GRUN_MODE_DEFAULT);
@@ -78,14 +78,14 @@ void check_loop(void)
     grun_loop_accept_input(loop, GRUN_MODE_DEFAULT, G_MAXINT64);
     g_assert_cmpuint(count.calls, ==, 2);
 
-    // It is seen asleep, and woken, by another thread.
+    // Another thread sees that the loop sleeps, and wakes it.
     g_assert_false(grun_loop_is_waiting(loop));
     GThread *other = g_thread_new("waker", wake_when_asleep, loop);
     g_assert_cmpint(grun_loop_run(loop), ==, GRUN_RESULT_STOPPED);
     g_thread_join(other);
     g_free(count.mode);
 
-    // What stop() does not end, an empty mode does.
+    // This run ignores stop(), and ends when its mode is empty.
     grun_timer_invalidate(keeps);
     grun_source_invalidate(source);
     g_autoptr(GRunTimer) last = timer_in(loop, GRUN_MODE_DEFAULT, 0.001, stop, loop);
@@ -98,7 +98,7 @@ static gpointer signal_and_wake(gpointer data)
     Count *count = data;
     while (!grun_loop_is_waiting(count->loop))
         g_thread_yield();
-    // Without the wake-up the loop would sleep on.
+    // Without the wake-up the loop would keep sleeping.
     grun_source_signal(count->item);
     grun_loop_wake_up(count->loop);
     return NULL;
@@ -154,18 +154,18 @@ static gpointer add_and_remove_contexts(gpointer data)
         GMainContext *context = g_main_context_new();
         grun_loop_add_context(changes->loop, context, MODE);
         g_main_context_unref(context);
-        // With it goes the last reference, unless somebody has a copy.
+        // The removal releases the last reference, unless a copied list holds one.
         grun_loop_remove_context(changes->loop, context, MODE);
     }
     return NULL;
 }
 
-/// What is copied while another thread takes contexts out is kept by the copy.
+/// A copied list keeps its contexts while another thread removes them from the loop.
 static void check_copies_of_contexts(void)
 {
     Changes changes = {.loop = grun_loop_get_current()};
     GThread *other = g_thread_new("contexts", add_and_remove_contexts, &changes);
-    // Valgrind has the threads take turns, and long ones: the time is bounded as well.
+    // Valgrind runs one thread at a time in long slices, so the time is limited as well.
     gint64 end = g_get_monotonic_time() + 2 * G_USEC_PER_SEC;
     for (guint copied = 0; copied < 40000 && g_get_monotonic_time() < end;) {
         g_autoptr(GPtrArray) contexts = grun_loop_copy_contexts(changes.loop, MODE);
@@ -194,7 +194,7 @@ void check_contexts(void)
     g_assert_false(grun_loop_contains_context(loop, context, GRUN_MODE_DEFAULT));
     g_autoptr(GPtrArray) contexts = grun_loop_copy_contexts(loop, MODE);
     g_assert_true(g_ptr_array_find(contexts, context, NULL));
-    // Elsewhere it is not served, here it is, and counts as a source.
+    // The source is not served in another mode. In its own mode it is served, and counts as a source.
     g_assert_cmpint(grun_loop_run_in_mode(loop, GRUN_MODE_DEFAULT, 0, FALSE), ==, GRUN_RESULT_FINISHED);
     g_assert_cmpuint(count.calls, ==, 0);
     g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, TRUE), ==, GRUN_RESULT_HANDLED_SOURCE);
@@ -202,7 +202,7 @@ void check_contexts(void)
     grun_loop_remove_context(loop, context, MODE);
     g_assert_false(grun_loop_contains_context(loop, context, MODE));
     g_assert_cmpint(pass(loop), ==, GRUN_RESULT_FINISHED);
-    // The home context, added, keeps no mode from being finished.
+    // If the home context is added to a mode, the mode can still be finished.
     GMainContext *home = grun_loop_get_home_context(loop);
     grun_loop_add_context(loop, home, GRUN_MODE_DEFAULT);
     grun_loop_add_context(loop, home, MODE);
@@ -221,10 +221,10 @@ void check_tracing(void)
     g_auto(GStrv) lines = grun_loop_stop_tracing(loop);
     g_assert_true(g_strv_contains((const char *const *)lines, "entry"));
     g_assert_true(g_strv_contains((const char *const *)lines, "exit"));
-    // Nothing is recorded any more.
+    // After the stop the trace is empty.
     g_auto(GStrv) none = grun_loop_stop_tracing(loop);
     g_assert_cmpuint(g_strv_length(none), ==, 0);
-    // Not more than asked for.
+    // The trace holds no more entries than requested.
     g_autoptr(GRunTimer) another = grun_timer_new(0, FALSE, count_timer, &count, NULL);
     grun_loop_add_timer(loop, another, MODE);
     grun_loop_start_tracing(loop, 1);
@@ -234,7 +234,7 @@ void check_tracing(void)
     g_free(count.mode);
 }
 
-// On the main thread: iterations of the default context are the host's.
+// Runs on the main thread, where the host iterates the default context.
 static guint iterate(gint64 microseconds)
 {
     guint iterations = 0;
@@ -252,8 +252,8 @@ static gboolean quit(gpointer loop)
     return G_SOURCE_REMOVE;
 }
 
-// Before the first wait GLib's loop is run, told that it sleeps, and left by a source that comes before ours: without
-// afterWaiting.
+// Runs a GLib loop before the first wait, so that the run seems to sleep. A timeout with a higher priority than ours
+// quits the loop, so afterWaiting does not come.
 static gboolean leave_asleep(GRunObserver *observer, GRunActivity activity, gpointer done)
 {
     (void)observer;
@@ -270,7 +270,7 @@ static gboolean leave_asleep(GRunObserver *observer, GRunActivity activity, gpoi
 static gpointer wake_and_stop(gpointer loop)
 {
     for (int each = 0; each < 2; each++) {
-        // Once it sleeps, in the first pass and in the second.
+        // Waits until the loop sleeps, in the first pass and in the second.
         g_usleep(20000);
         while (!grun_loop_is_waiting(loop))
             g_usleep(1000);
@@ -282,7 +282,7 @@ static gpointer wake_and_stop(gpointer loop)
     return NULL;
 }
 
-// The pass after that sleeps as any other: a stop wakes it.
+// The pass after the nested loop sleeps as usual, and a stop wakes it.
 static void check_stop_after_foreign_sleep(GRunLoop *loop)
 {
     gboolean done = FALSE;
@@ -333,12 +333,12 @@ void check_host(void)
     g_autofree char *popped = grun_loop_copy_ambient_mode(loop);
     g_assert_cmpstr(popped, ==, GRUN_MODE_DEFAULT);
 
-    // Out of the context nothing is served; back in it everything is.
+    // A detached loop serves nothing. After it is attached again, it serves everything.
     grun_loop_detach(loop);
     background.calls = common.calls = 0;
     iterate(20000);
     g_assert_cmpuint(background.calls + common.calls, ==, 0);
-    // What it is to go back into is no further context, which would be carried into itself.
+    // attach() removes the home context from the further contexts, because a context cannot be carried into itself.
     GMainContext *home = g_main_context_default();
     grun_loop_add_context(loop, home, GRUN_MODE_DEFAULT);
     grun_loop_attach(loop);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every function of <grun/grun.h>, called, and its result or its effect asserted. Each check has a thread of its own,
-// and so a loop of its own.
+// Calls every function of <grun/grun.h> and asserts its result or its effect. Each check has its own thread, and so its
+// own loop.
 
 #include "check.h"
 
@@ -77,7 +77,7 @@ static void add(const char *path, void (*body)(void))
     g_test_add_data_func(path, (gconstpointer)body, run_check);
 }
 
-// Where the names of message ports are: XDG_RUNTIME_DIR, and a folder of files in it.
+// Removes XDG_RUNTIME_DIR, which holds a folder with the names of message ports.
 static void remove_names(const char *directory)
 {
     g_autofree char *folder = g_build_filename(directory, "grun-ports", NULL);
@@ -121,7 +121,7 @@ int main(int count, char **arguments)
     add("/virtual-time", check_virtual_time);
     add("/times", check_times);
     add("/types", check_types);
-    // The main loop, and who drives it, are the process's.
+    // The main loop and its host belong to the whole process.
     g_test_add_func("/host", check_host);
     int status = g_test_run();
     remove_names(directory);

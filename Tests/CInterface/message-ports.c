@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// grun-message-port.h: messages come by name, with their bytes and descriptors, and each that wants a reply gets one
-// or is told why not. Here both sides are in one process; message-service-c and message-client-c are two.
+// grun-message-port.h: messages reach a port by its name, with bytes and descriptors. Each request gets a reply or an
+// error. Both sides are in one process here; message-service-c and message-client-c test two processes.
 
 #include "check.h"
 
@@ -10,7 +10,7 @@
 
 #define NAME "org.example.check"
 
-// What has come to a port, and what its functions do with it.
+// The messages that a port has received, and how its functions handle them.
 typedef struct {
     Count count;
     GString *came;
@@ -95,7 +95,7 @@ static GRunRemoteMessagePort *look_up(void)
 
 static GBytes *bytes_of(const char *text) { return g_bytes_new(text, strlen(text)); }
 
-// Asks a port of this thread, which is in the mode.
+// Sends a request to a port of this thread.
 static GRunMessage *ask(GRunRemoteMessagePort *port, gint32 id, const char *text, GError **error)
 {
     g_autoptr(GBytes) data = text != NULL ? bytes_of(text) : NULL;
@@ -126,7 +126,7 @@ static void check_asking(void)
     g_assert_true(g_bytes_equal(grun_message_get_data(reply), expected));
     g_assert_true(grun_message_get_data(reply) == grun_message_get_data(reply));
     g_assert_cmpuint(grun_message_get_size(reply), ==, g_bytes_get_size(expected));
-    // No data, and NULL for a reply.
+    // A request without data, and NULL as the reply.
     g_autoptr(GRunMessage) empty = ask(remote, 0, NULL, &error);
     g_assert_no_error(error);
     g_assert_cmpuint(g_bytes_get_size(grun_message_get_data(empty)), ==, 0);
@@ -134,7 +134,7 @@ static void check_asking(void)
     guint count = 9;
     g_assert_null(grun_message_take_fds(empty, &count));
     g_assert_cmpuint(count, ==, 0);
-    // It is sent, and what the function returns for it goes nowhere.
+    // The message is sent, and the return value of the port's function is ignored.
     g_assert_true(grun_remote_message_port_send(remote, -1, expected, NULL, 0, 0, NULL, &error));
     g_assert_true(grun_remote_message_port_send(remote, G_MININT32, NULL, NULL, 0, 0, MODE, &error));
     g_assert_no_error(error);
@@ -142,7 +142,7 @@ static void check_asking(void)
         grun_loop_run_in_mode(loop, MODE, 1, TRUE);
     g_assert_cmpstr(inbox.came->str, ==, "7:ping? 0:? -1:ping -2147483648: ");
 
-    // Nobody runs the mode that it is in.
+    // No code runs the mode of the port.
     g_assert_true(grun_loop_contains_message_port(loop, port, MODE));
     grun_loop_remove_message_port(loop, port, MODE);
     g_assert_false(grun_loop_contains_message_port(loop, port, MODE));
@@ -150,7 +150,7 @@ static void check_asking(void)
     g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT);
     g_clear_error(&error);
 
-    // A function that the loop calls meanwhile cancels the wait.
+    // A function that the loop calls during the wait cancels the wait.
     g_assert_false(grun_remote_message_port_cancel_wait());
     grun_loop_perform_after(loop, 0.001, MODE, cancel_wait, NULL, NULL);
     g_assert_null(grun_remote_message_port_request(remote, 1, NULL, NULL, 0, 0, 600, MODE, &error));
@@ -178,7 +178,7 @@ static void check_asking(void)
     g_assert_false(grun_message_port_set_name(port, NAME, &error));
     g_assert_error(error, GRUN_ERROR, GRUN_ERROR_INVALID_PORT);
     g_clear_error(&error);
-    // The other side notices.
+    // The other side notices the end of the port.
     g_assert_false(grun_remote_message_port_is_valid(remote));
     g_assert_cmpuint(notices.calls, ==, 3);
     g_assert_true(notices.item == remote);
@@ -202,7 +202,7 @@ static void check_names(void)
     g_assert_error(error, GRUN_ERROR, GRUN_ERROR_NAME_TAKEN);
     g_assert_nonnull(strstr(error->message, NAME));
     g_clear_error(&error);
-    // The data were let go of.
+    // The port has released its data.
     g_assert_cmpuint(inbox.count.lets_go, ==, 1);
     g_autofree char *long_name = g_strnfill(129, 'x');
     g_assert_null(grun_message_port_new(long_name, keep, &inbox, NULL, &error));
@@ -215,7 +215,7 @@ static void check_names(void)
     g_assert_error(error, GRUN_ERROR, GRUN_ERROR_NOT_FOUND);
     g_clear_error(&error);
 
-    // One without a name is found once it has one.
+    // A port without a name is found once it gets a name.
     g_autoptr(GRunMessagePort) other = grun_message_port_new(NULL, keep, &inbox, NULL, &error);
     g_assert_no_error(error);
     g_assert_null(grun_message_port_copy_name(other));
@@ -230,7 +230,7 @@ static void check_names(void)
     g_assert_cmpstr(name, ==, NAME ".another");
     g_assert_true(grun_remote_message_port_is_valid(remote));
 
-    // A directory that others may enter, or none.
+    // The directory is open to other users, or does not exist.
     g_autofree char *directory = g_strdup(g_getenv("XDG_RUNTIME_DIR"));
     g_setenv("XDG_RUNTIME_DIR", "/", TRUE);
     g_assert_null(grun_remote_message_port_look_up(NAME, &error));
@@ -242,7 +242,7 @@ static void check_names(void)
     g_clear_error(&error);
     g_setenv("XDG_RUNTIME_DIR", directory, TRUE);
 
-    // With the last reference the name is free.
+    // Releasing the last reference frees the name.
     grun_loop_remove_message_port(loop, port, MODE);
     grun_message_port_unref(port);
     g_assert_cmpuint(inbox.count.lets_go, ==, 2);
@@ -251,7 +251,7 @@ static void check_names(void)
     clear(&inbox);
 }
 
-// The one who asks has a thread of its own, as it would have a process.
+// A question from another thread, in the place of another process.
 typedef struct {
     GRunRemoteMessagePort *port;
     gint32 id;
@@ -276,7 +276,7 @@ static void check_answering_later(void)
     g_assert_no_error(error);
     g_autoptr(GRunRemoteMessagePort) remote = look_up();
 
-    // Answered when its function has returned long since, with more than a socket takes, and a descriptor.
+    // The port replies long after its function has returned, with descriptors and more bytes than a socket holds.
     Question question = {.port = remote, .id = 1};
     GThread *thread = g_thread_new("question", put, &question);
     while (inbox.last == NULL)
@@ -311,7 +311,7 @@ static void check_answering_later(void)
     g_assert_true(g_bytes_equal(kept, data));
     g_bytes_unref(kept);
 
-    // Let go of without a reply, which the one who asks is told.
+    // The message is released without a reply, so the request fails with an error.
     g_clear_pointer(&inbox.last, grun_message_unref);
     question = (Question){.port = remote, .id = 2};
     thread = g_thread_new("question", put, &question);
@@ -324,7 +324,7 @@ static void check_answering_later(void)
     g_assert_error(question.error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_UNANSWERED);
     g_clear_error(&question.error);
 
-    // What cannot be sent can be mended.
+    // After a reply that cannot be sent, the port can still send another reply.
     question = (Question){.port = remote, .id = 3};
     thread = g_thread_new("question", put, &question);
     while (inbox.last == NULL)
@@ -343,7 +343,7 @@ static void check_answering_later(void)
     g_clear_pointer(&question.reply, grun_message_unref);
     g_clear_pointer(&inbox.last, grun_message_unref);
 
-    // Who asked has gone.
+    // The client has closed its port.
     question = (Question){.port = remote, .id = 4};
     thread = g_thread_new("question", put, &question);
     while (inbox.last == NULL)
@@ -417,7 +417,7 @@ static gpointer start_elsewhere(gpointer data)
     return NULL;
 }
 
-// A loop whose thread ends before the reply is there.
+// The loop's thread ends before the reply arrives.
 static void check_start_on_ended_loop(Inbox *inbox, GRunRemoteMessagePort *remote)
 {
     GRunThread *thread = grun_thread_new("short", NULL, NULL, NULL);
@@ -448,7 +448,7 @@ static void check_starting(void)
     g_autoptr(GRunRemoteMessagePort) remote = look_up();
     g_autoptr(GError) error = NULL;
 
-    // Sent at once, so before a message that is sent next.
+    // The request is sent immediately, so it arrives before the next message.
     Started started = {.inbox = &inbox};
     guint32 number = start(remote, 1, 10, &started, &error);
     g_assert_no_error(error);
@@ -464,7 +464,7 @@ static void check_starting(void)
     g_assert_cmpstr(inbox.came->str, ==, "1:later? 2: ");
     g_assert_false(grun_remote_message_port_cancel_request(remote, number));
 
-    // From another thread, several at a time.
+    // Another thread starts several requests.
     Started many[3] = {{.inbox = &inbox}, {.inbox = &inbox}, {.inbox = &inbox}};
     for (guint index = 0; index < G_N_ELEMENTS(many); index++)
         g_thread_join(g_thread_new("starts", start_elsewhere, &many[index]));
@@ -482,14 +482,14 @@ static void check_starting(void)
     started = (Started){.inbox = &inbox};
     g_assert_cmpuint(start(silent, 1, 0.02, &started, NULL), !=, 0);
     wait_for_error(&started, GRUN_MESSAGE_REQUEST_ERROR_RECEIVE_TIMEOUT);
-    // Nothing of it is left in the mode, in which nothing else waits then.
+    // The request leaves nothing in the mode, so the mode is empty.
     g_clear_pointer(&inbox.last, grun_message_unref);
     grun_loop_remove_message_port(loop, port, MODE);
     g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 0, FALSE), ==, GRUN_RESULT_FINISHED);
     g_assert_true(grun_loop_add_message_port(loop, port, MODE, &error));
     started = (Started){.inbox = &inbox};
     number = start(silent, 1, 1000, &started, NULL);
-    // The loop has looked at it, and does so again only when it is told.
+    // After the first look, the loop looks at the request again only after an event.
     while (grun_loop_run_in_mode(loop, MODE, 0.02, TRUE) == GRUN_RESULT_HANDLED_SOURCE)
         continue;
     g_assert_true(grun_remote_message_port_cancel_request(silent, number));
@@ -508,7 +508,7 @@ static void check_starting(void)
     g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_IS_INVALID);
     g_assert_cmpuint(started.calls, ==, 0);
     g_assert_cmpuint(started.lets_go, ==, 1);
-    // Nothing of them is left in the mode.
+    // The requests leave nothing in the mode.
     g_clear_pointer(&inbox.last, grun_message_unref);
     g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 0, FALSE), ==, GRUN_RESULT_FINISHED);
     clear(&inbox);
@@ -521,7 +521,7 @@ static void check_full_queue(void)
     g_autoptr(GRunMessagePort) port = new_port(&inbox, MODE);
     g_autoptr(GRunRemoteMessagePort) remote = look_up();
     g_autoptr(GError) error = NULL;
-    // Nobody receives: the queue is full at some time, and the thread waits no longer than it may.
+    // Nothing receives, so the queue fills up. The sender waits no longer than its limit.
     guint sent = 0;
     while (grun_remote_message_port_send(remote, (gint32)sent, NULL, NULL, 0, 0, NULL, &error))
         sent++;
@@ -533,7 +533,7 @@ static void check_full_queue(void)
     g_assert_error(error, GRUN_MESSAGE_REQUEST_ERROR, GRUN_MESSAGE_REQUEST_ERROR_SEND_TIMEOUT);
     g_clear_error(&error);
     g_assert_cmpint(g_get_monotonic_time() - start, >=, 3000);
-    // Where the loop is run there is room soon.
+    // A sender that runs the loop makes room.
     g_assert_true(grun_remote_message_port_send(remote, 0, NULL, NULL, 0, 10, MODE, &error));
     g_assert_no_error(error);
     while (inbox.count.calls < sent + 1)
@@ -543,7 +543,7 @@ static void check_full_queue(void)
     clear(&inbox);
 }
 
-// What GObject knows of them: a copy is another reference.
+// The boxed types: a copy is another reference.
 static void check_boxes(void)
 {
     GRunLoop *loop = grun_loop_get_current();

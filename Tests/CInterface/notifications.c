@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// grun-notification-queue.h: what is posted when, in which modes, and what counts as the same.
+// grun-notification-queue.h: when and in which modes notifications are posted, and which ones coalesce.
 #include "check.h"
 
 #include <string.h>
@@ -115,7 +115,7 @@ static void check_functions(GRunLoop *loop)
     put(&log, "a", &one, NULL, GRUN_POSTING_STYLE_NOW, GRUN_COALESCING_NONE, NULL);
     CHECK_POSTED(&log, "first a/1");
 
-    // What waits is posted though nobody holds the queue; then its functions go.
+    // The queue posts its waiting notifications after its last reference is released, and then releases its functions.
     put(&log, "a", &one, NULL, GRUN_POSTING_STYLE_ASAP, GRUN_COALESCING_NONE, in_mode);
     log.other = 0;
     g_assert_true(grun_notification_queue_ref(log.queue) == log.queue);

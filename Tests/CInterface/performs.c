@@ -32,7 +32,7 @@ void check_blocks(void)
     g_assert_cmpuint(count.calls, ==, 1);
     g_assert_cmpuint(count.lets_go, ==, 1);
 
-    // In several modes: once, in the first that runs.
+    // A block in several modes is called once, in the first mode that runs.
     const char *modes[] = {"other", MODE, NULL}, *never[] = {NULL};
     grun_loop_perform_block_in_modes(loop, modes, count_func, &count, let_go);
     grun_loop_run_in_mode(loop, "other", 0, FALSE);
@@ -43,7 +43,7 @@ void check_blocks(void)
     g_assert_cmpuint(count.calls, ==, 2);
     g_assert_cmpuint(count.lets_go, ==, 3);
 
-    // From another thread, with a wake-up.
+    // Another thread adds a block and wakes the loop.
     g_autoptr(GRunSource) keeps = grun_source_new(0, count_source, &count, NULL);
     grun_loop_add_source(loop, keeps, MODE);
     GThread *other = g_thread_new("enqueues", enqueue_when_asleep, &count);
@@ -71,7 +71,7 @@ static void note_call(gpointer data)
     g_string_append_c(((Order *)data)->order, 'f');
 }
 
-/// Would wait for ever if the loop's lock were held.
+/// Would deadlock if the library held the loop's lock.
 static void note_and_call_loop(gpointer data)
 {
     Order *order = data;
@@ -87,7 +87,7 @@ static void check_order(Order *order)
     g_string_truncate(order->order, 0);
 }
 
-/// The data of one of several functions are let go right after it was called, without a lock.
+/// The library releases the data of each function right after its call, without holding a lock.
 static void check_notify_of_performs(void)
 {
     Order order = {.loop = grun_loop_get_current(), .order = g_string_new(NULL)};
@@ -114,12 +114,12 @@ void check_performs(void)
     Count count = count_of(loop);
     g_assert_true(grun_loop_perform_on_thread(loop, MODE, count_func, &count, let_go, &error));
     g_assert_no_error(error);
-    // Unlike a block it counts as a source.
+    // A perform counts as a source, unlike a block.
     g_assert_cmpint(grun_loop_run_in_mode(loop, MODE, 60, TRUE), ==, GRUN_RESULT_HANDLED_SOURCE);
     g_assert_cmpuint(count.calls, ==, 1);
     g_assert_cmpuint(count.lets_go, ==, 1);
 
-    // On the loop's own thread at once; on another one it is waited for.
+    // On the loop's own thread the call is immediate. Another thread waits for it.
     g_assert_true(grun_loop_perform_and_wait(loop, MODE, note_thread, &count, &error));
     g_assert_true(count.item == g_thread_self());
     g_autoptr(GRunThread) thread = grun_thread_new("worker", NULL, NULL, &error);
@@ -129,7 +129,7 @@ void check_performs(void)
     g_assert_true(count.item != g_thread_self());
     g_assert_cmpuint(count.calls, ==, 3);
 
-    // For an ended thread both are errors, and the data are let go.
+    // After the thread has ended both calls fail, and release the data.
     grun_thread_stop(thread);
     grun_thread_wait(thread);
     g_assert_false(grun_loop_perform_and_wait(other, GRUN_MODE_COMMON, note_thread, &count, &error));
@@ -140,7 +140,7 @@ void check_performs(void)
     g_assert_cmpuint(count.calls, ==, 3);
     g_assert_cmpuint(count.lets_go, ==, 2);
 
-    // Later, in order, and taken back: by data, or by function and data.
+    // Delayed performs, in order. They are cancelled by data, or by function and data.
     Count late = count_of(loop), kept = count_of(loop);
     gint64 begin = g_get_monotonic_time();
     grun_loop_perform_after(loop, 0.005, MODE, count_func, &late, let_go);
@@ -165,7 +165,7 @@ void check_performs(void)
     g_assert_cmpuint(late.calls, ==, 3);
     g_assert_cmpuint(kept.calls, ==, 1);
 
-    // By the number, which is good for one call, once.
+    // A perform can be cancelled by its number, once.
     guint64 first = grun_loop_perform_after(loop, 0, MODE, count_func, &late, let_go);
     guint64 second = grun_loop_perform_after(loop, 0, MODE, count_func, &late, let_go);
     g_assert_true(first != 0 && second != 0 && first != second);
@@ -206,7 +206,7 @@ void check_thread(void)
     g_assert_true(grun_thread_ref(thread) == thread);
     grun_thread_unref(thread);
 
-    // It would wait for its own end.
+    // A thread that waits for its own end would deadlock.
     g_test_expect_message("GRunLoop", G_LOG_LEVEL_CRITICAL, "grun_thread_wait: *");
     g_assert_true(grun_loop_perform_and_wait(count.loop, GRUN_MODE_COMMON, join_itself, thread, NULL));
     g_test_assert_expected_messages();
@@ -239,7 +239,7 @@ static void pass_an_hour(GRunLoop *loop, gpointer data)
     g_assert_false(grun_loop_advance_to_next_timer(loop, "other"));
 }
 
-// The loop that the thread has otherwise.
+// Uses the thread's real loop, which virtual time hides.
 static void use_hidden_loop(GRunLoop *loop, gpointer data)
 {
     Count *count = data;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// grun-port.h: messages come in order, with their bytes as they are, and each is delivered once or let go.
+// grun-port.h: messages arrive in order with unchanged bytes, and each message is delivered once or freed.
 
 #include "check.h"
 
-// What the messages of a port were, as their ids.
+// The ids of the messages that a port has received.
 typedef struct {
     Count count;
     GString *came;
@@ -58,7 +58,7 @@ static void check_delivery(void)
     g_assert_false(send_number(port, 4));
     g_assert_cmpint(grun_port_get_count(port), ==, 3);
 
-    // One a pass, in the modes that it is in.
+    // The port delivers one message per pass, in its modes.
     g_assert_false(grun_loop_contains_port(loop, port, MODE));
     grun_loop_add_port(loop, port, MODE);
     g_assert_true(grun_loop_contains_port(loop, port, MODE));
@@ -71,13 +71,13 @@ static void check_delivery(void)
     for (int passes = 0; passes < 2; passes++)
         g_assert_cmpint(grun_loop_run_in_mode(loop, GRUN_MODE_DEFAULT, 0, TRUE), ==, GRUN_RESULT_HANDLED_SOURCE);
     g_assert_cmpstr(inbox.came->str, ==, "1 2 3 ");
-    // It keeps the mode though nothing comes.
+    // The port keeps the mode from being empty although no message arrives.
     g_assert_cmpint(grun_loop_run_in_mode(loop, GRUN_MODE_DEFAULT, 0.001, TRUE), ==, GRUN_RESULT_TIMED_OUT);
 
     g_assert_true(grun_port_ref(port) == port);
     grun_port_unref(port);
     grun_port_unref(port);
-    // The loop has it, and so has the message.
+    // The loop and the message hold references to the port.
     g_assert_cmpuint(inbox.count.lets_go, ==, 0);
     grun_loop_remove_port(loop, port, GRUN_MODE_COMMON);
     g_assert_cmpuint(inbox.count.lets_go, ==, 0);
@@ -113,7 +113,7 @@ static void check_message(void)
 
     grun_loop_add_port(loop, port, MODE);
     g_assert_true(grun_port_send(port, message));
-    // What is added now goes with the next one.
+    // Bytes and ports that are added now are sent with the next message.
     grun_port_message_add_port(message, port);
     pass(loop);
     g_assert_true(inbox.last != message);
@@ -123,7 +123,7 @@ static void check_message(void)
     g_autoptr(GRunPort) reply = grun_port_message_get_reply_port(inbox.last);
     g_assert_true(reply == other);
 
-    // The bytes are those that were sent.
+    // The port receives the same GBytes that were sent.
     GBytes *received = grun_port_message_get_bytes(inbox.last, 0);
     g_assert_true(received == bytes && g_bytes_get_data(received, NULL) == content);
     g_bytes_unref(received);
@@ -134,7 +134,7 @@ static void check_message(void)
     g_assert_null(grun_port_message_get_port(inbox.last, 0));
     g_assert_null(grun_port_message_get_bytes(inbox.last, 1));
 
-    // Passed on, and let go with the last message that has them.
+    // The bytes are forwarded, and freed with the last message that holds them.
     g_assert_cmpint(bytes_count.lets_go, ==, 0);
     g_assert_true(grun_port_send(port, inbox.last));
     pass(loop);
@@ -150,14 +150,14 @@ static void send_on(GRunPortMessage *message, gpointer inbox)
 {
     Inbox *self = inbox;
     self->count.calls++;
-    // There is room for one again, and nobody waits for more.
+    // The queue has room for one message again, and no other thread waits for room.
     g_assert_true(grun_port_send_before(self->port, message, G_MAXINT64));
     g_assert_false(grun_port_send_before(self->port, message, G_MAXINT64));
     grun_port_invalidate(self->port);
     g_assert_false(grun_port_send(self->port, message));
 }
 
-// The port, or NULL for one that is being freed, which nothing can keep.
+// Gets NULL if the port is being freed, because no new reference can be taken then.
 static void count_end(GRunPort *port, gpointer count)
 {
     Count *self = count;
@@ -196,7 +196,7 @@ static void check_invalidation(void)
     g_assert_cmpuint(inbox.count.calls, ==, 0);
     g_assert_cmpuint(inbox.count.lets_go, ==, 1);
 
-    // With the last reference.
+    // Releasing the last reference invalidates the port.
     port = grun_port_new(1, NULL, &inbox, let_go_of_inbox);
     grun_port_add_invalidation_func(port, count_end, &notices, NULL);
     grun_port_unref(port);
@@ -204,7 +204,7 @@ static void check_invalidation(void)
     g_assert_cmpuint(notices.calls, ==, 3);
     g_assert_cmpuint(inbox.count.lets_go, ==, 2);
 
-    // In its own function; on its own thread nobody waits for room.
+    // In the port's own function, and on the port's thread, a send does not wait for room.
     g_autoptr(GRunPort) itself = inbox.port = grun_port_new(1, send_on, &inbox, NULL);
     grun_loop_add_port(loop, itself, MODE);
     send_number(itself, 1);
@@ -268,7 +268,7 @@ static void check_producers(void)
         g_thread_join(threads[index]);
     g_assert_cmpuint(total.sum, ==, (guint64)PRODUCERS * EACH * (EACH + 1) / 2);
 
-    // Nobody makes room: until the date, and not for ever.
+    // Nothing makes room, so the send waits until the date.
     grun_port_invalidate(port);
     g_autoptr(GRunPort) full = grun_port_new(1, NULL, NULL, NULL);
     g_assert_true(send_number(full, 1));
@@ -280,7 +280,7 @@ static void check_producers(void)
     g_assert_cmpint(g_get_monotonic_time(), >=, limit);
 }
 
-// The handshake: a worker checks in with a port of its own, and is answered through it.
+// The handshake: a worker sends its own port and gets the reply through that port.
 static void answer(GRunPortMessage *message, gpointer loop)
 {
     g_autoptr(GRunPort) worker = grun_port_message_get_reply_port(message);

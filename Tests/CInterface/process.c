@@ -179,12 +179,12 @@ void check_child_source(void)
     grun_child_source_unref(source);
     grun_child_source_unref(source);
     g_assert_cmpuint(count.lets_go, ==, 1);
-    // Reaped: nobody's child any more.
+    // The child is reaped, so it is no longer a child of this process.
     check_no_child(child);
     check_no_child(0);
     check_no_child(getpid());
 
-    // Killed; and of two sources the second one is told that the status is lost.
+    // The child is killed. Of two sources, the second one reports that the status is lost.
     child = start("exec sleep 3600");
     Count first = count_of(loop), second = count_of(loop);
     g_autoptr(GRunChildSource) one = grun_child_source_new(child, count_child, &first, NULL, NULL);
@@ -200,7 +200,7 @@ void check_child_source(void)
     g_assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
     g_assert_true((first.found == (guint)-1) != (second.found == (guint)-1));
 
-    // Neither ended nor reaped.
+    // The child has neither ended nor been reaped.
     child = start("exec sleep 3600");
     GRunChildSource *let_gone = grun_child_source_new(child, count_child, &count, NULL, NULL);
     grun_child_source_invalidate(let_gone);

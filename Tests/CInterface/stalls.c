@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callouts that take longer than they may.
+// Callouts that take longer than the limit.
 
 #include "check.h"
 
@@ -31,7 +31,7 @@ static void wait_for(gint *count, gint wanted)
     g_assert_cmpint(g_atomic_int_get(count), ==, wanted);
 }
 
-// Until it is told of.
+// Stalls until the monitor has reported the stall.
 static void stall(gpointer data) { wait_for(&((Stalls *)data)->reports, 1); }
 
 static gpointer watch_an_ended_loop(gpointer data)
@@ -63,7 +63,7 @@ void check_stalls(void)
     wait_for(&stalls.lets_go, 1);
     g_free(stalls.first);
 
-    // It ends with the loop's thread; and at once of one that has ended.
+    // The watch ends with the loop's thread. If the thread has already ended, the watch ends immediately.
     Stalls ended = {0};
     g_thread_join(g_thread_new("short", watch_an_ended_loop, &ended));
     wait_for(&ended.lets_go, 1);
@@ -72,7 +72,7 @@ void check_stalls(void)
     g_assert_cmpint(ended.reports, ==, 0);
     grun_loop_unref(ended.loop);
 
-    // Only logged.
+    // Without a function, the stall is only logged.
     id = grun_loop_watch_stalls(loop, 1000, NULL, NULL, NULL, NULL);
     g_assert_true(grun_loop_unwatch_stalls(loop, id));
 }
@@ -120,7 +120,7 @@ void check_timeline(void)
     g_assert_true(g_str_has_prefix(events, "{\"displayTimeUnit\""));
     g_assert_nonnull(strstr(events, "\"the C timer\""));
     g_assert_nonnull(strstr(events, "\"kind\":\"block\""));
-    // The function that was given, not the one that it is passed on by.
+    // The trace names the function that was passed, not the library's function that calls it.
     g_assert_nonnull(strstr(events, "\"calls\":\"work\""));
     g_assert_nonnull(strstr(events, "\"calls\":\"fire\""));
     g_assert_null(strstr(events, "closure #"));

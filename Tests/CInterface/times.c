@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of any length, on clocks that read anything.
+// Time spans of any length, on clocks with any reading.
 
 #include "check.h"
 
@@ -13,10 +13,10 @@ static const gint64 dates[] = {
     G_MININT64, -1, 0, 1, G_MAXINT64 / 2000,
     9223372036854774, 9223372036854775, 9223372036854776, G_MAXINT64 - 1, G_MAXINT64,
 };
-// What a clock reads at last.
+// The largest reading of a clock.
 static const gint64 last = 9223372036854775;
 
-// It calls nothing that would count for ever: a timer that repeats moves the clock from date to date.
+// Avoids calls that would count forever: a repeating timer moves the clock from date to date.
 static void use_span(GRunLoop *loop, gdouble span, Count *count)
 {
     g_autoptr(GRunTimer) timer = grun_timer_new(span, TRUE, count_timer, count, NULL);
@@ -40,7 +40,7 @@ static void use_span(GRunLoop *loop, gdouble span, Count *count)
     g_assert_cmpint(grun_loop_get_time(loop), >=, before);
     g_assert_cmpint(grun_loop_get_time(loop), <=, last);
     grun_loop_cancel_performs(loop, count_func, count);
-    // A run without a limit would wait for somebody.
+    // A run without a limit would wait for another thread.
     if (span < 1e8) {
         g_autoptr(GRunSource) keeps = grun_source_new(0, count_source, count, NULL);
         grun_loop_add_source(loop, keeps, MODE);
@@ -85,12 +85,12 @@ static void round_times(GRunLoop *loop, gpointer data)
 {
     Count *count = data;
     count->loop = loop;
-    // 1.9 is a little less than that.
+    // As a double, 1.9 is a little less than 1.9 s.
     g_autoptr(GRunTimer) timer = grun_timer_new_at(1900000, 0, count_timer, count, NULL);
     grun_loop_add_timer(loop, timer, MODE);
     grun_loop_advance_time(loop, 1.9, MODE);
     g_assert_cmpuint(count->calls, ==, 1);
-    // The shortest time is one, and has to pass.
+    // The shortest span is rounded up to one clock tick, which has to elapse.
     g_autoptr(GRunTimer) next = grun_timer_new(1e-320, FALSE, count_timer, count, NULL);
     grun_loop_add_timer(loop, next, MODE);
     grun_loop_advance_time(loop, 0, MODE);

@@ -36,7 +36,7 @@ import GRunLoop
         loop.async { DispatchQueue.main.async { touch() } }
         let result = loop.run(for: .milliseconds(5), returningAfterSourceHandled: false)
         precondition(result == .timedOut && touched > 6)
-        // Foundation's own, beside it.
+        // Foundation's own run loop is used in the same file.
         _ = RunLoop.current.run(mode: RunLoop.Mode.default, before: Date())
         precondition(Foundation.Thread.isMainThread)
         source.invalidate()

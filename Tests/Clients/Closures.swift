@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closures that are not @Sendable, as scripts/clients compiles them in both language modes: six kinds of state that a
-// program has, each counted by a timer. What must not compile stands in Refused.
+// Closures that are not @Sendable, as scripts/clients compiles them in both language modes. A timer counts each of six
+// kinds of state. The folder Refused holds the code that must not compile.
 
 import GRunLoop
 
@@ -75,7 +75,7 @@ struct Statistics {
     }
 }
 
-// 6. A class that its timer does not keep.
+// 6. A class that its timer does not retain.
 final class Lamp {
     private var isOn = false
     private let gone: @Sendable () -> Void

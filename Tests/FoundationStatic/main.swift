@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linked with a static Foundation, whose calls of its own functions go by no slot: scripts/test-foundation builds and
+// A program with a static Foundation, which calls its own functions without a slot. scripts/test-foundation builds and
 // runs it.
 
 import Foundation

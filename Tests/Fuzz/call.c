@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of the C interface with random arguments, and what is done with its result.
+// Calls a function of the C interface with random arguments, and checks and uses its result.
 #include "fuzz.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ void call_notice_critical(const char *text)
         innermost->criticals++;
 }
 
-// MARK: What was returned before
+// MARK: Earlier results
 
 enum { IDS = 32 };
 static _Atomic gint64 ids[IDS];
@@ -101,7 +101,7 @@ static void take(Call *call, unsigned index)
         value->p = (gpointer)random_path();
         break;
     case ARGUMENT_FUNCTION:
-        // Without it, nobody would know of values that are not delivered.
+        // Without this function, lost values would go unnoticed.
         value->f = random_chance(6) && strcmp(argument->name, "undelivered") != 0 ? NULL : argument->function;
         break;
     case ARGUMENT_DATA:
@@ -112,7 +112,7 @@ static void take(Call *call, unsigned index)
                 random_chance(4) ? NULL : data_new(call->function, takes_notify(call->function) && random_chance(80));
         break;
     case ARGUMENT_NOTIFY:
-        // Without data nobody can tell whose notify it is.
+        // Without data, a notify cannot be attributed to a call.
         if (call->datum == NULL || data_has_notify(call->datum))
             value->f = (GCallback)data_notify;
         break;
@@ -240,7 +240,7 @@ static void use_result(Call *call)
             pool_add(function->result_kind, pointer);
         } else if (call->criticals == 0 && call->error == NULL &&
             function->arguments[function->count - 1].type != ARGUMENT_ERROR) {
-            fuzz_fail("%s returns nothing, and does not say why", function->name);
+            fuzz_fail("%s returns NULL, and sets no error", function->name);
         }
         break;
     case RESULT_FOUND:
@@ -252,7 +252,7 @@ static void use_result(Call *call)
             g_bytes_unref(pointer);
         break;
     case RESULT_BORROWED_BYTES:
-        // What is there can be read to its last byte.
+        // Checks that the bytes are readable up to the last one.
         if (pointer != NULL) {
             g_autofree char *sum = g_compute_checksum_for_bytes(G_CHECKSUM_MD5, pointer);
         }
@@ -263,7 +263,7 @@ static void use_result(Call *call)
         g_free(pointer);
         break;
     case RESULT_BORROWED:
-        // Of a context of another thread's loop nobody knows how long it lives.
+        // A context of another thread's loop may be freed at any time.
         if (pointer != NULL && random_chance(50) &&
             (function->result_kind == KIND_LOOP || owners_find(call->values[0].p, NULL) == OWNER_MAIN ||
                 thread_owns(call->values[0].p)))
@@ -271,17 +271,17 @@ static void use_result(Call *call)
         break;
     case RESULT_STRING:
         if (pointer != NULL && !g_utf8_validate(pointer, -1, NULL))
-            fuzz_fail("%s returns what is no UTF-8", function->name);
+            fuzz_fail("%s returns a string that is not UTF-8", function->name);
         g_free(pointer);
         break;
     case RESULT_CONSTANT:
         if (pointer != NULL && !g_utf8_validate(pointer, -1, NULL))
-            fuzz_fail("%s returns what is no UTF-8", function->name);
+            fuzz_fail("%s returns a string that is not UTF-8", function->name);
         break;
     case RESULT_STRINGS:
         for (char **each = pointer; each != NULL && *each != NULL; each++)
             if (!g_utf8_validate(*each, -1, NULL))
-                fuzz_fail("%s returns what is no UTF-8", function->name);
+                fuzz_fail("%s returns a string that is not UTF-8", function->name);
         g_strfreev(pointer);
         break;
     case RESULT_CONTEXTS:
@@ -296,11 +296,11 @@ static void use_result(Call *call)
     }
 }
 
-// These fail without an error where they do nothing: for an invalid item, or on a loop that has ended.
+// These functions fail without an error if they do nothing: for an invalid item, or on a loop that has ended.
 static const char *const silent_functions[] = {"grun_loop_add_fd_source", "grun_loop_add_signal_source",
     "grun_loop_add_child_source", "grun_loop_add_message_port", "grun_loop_push_ambient_mode", NULL};
 
-// An error says why a function has failed, and is there only then; misuse is a critical instead.
+// A function sets an error exactly if it fails. Misuse causes a critical instead.
 static void judge_error(Call *call)
 {
     const Function *function = call->function;
@@ -367,7 +367,7 @@ static void perform(const Function *function)
     innermost = call.outer;
 }
 
-// What makes an object of a kind of which there are few.
+// Finds a function that makes an object of a rare kind.
 static const Function *maker(Kind kind)
 {
     const Function *found = NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callbacks are given, and the account of it: each notify is called once, nothing after it, a function that is to
-// be called once not twice.
+// User data of callbacks, and their account: each notify is called once, and no function after it. A function that is
+// called once is not called twice.
 #include "fuzz.h"
 
 struct Datum {
@@ -14,10 +14,10 @@ struct Datum {
 };
 
 enum {
-    STATE_UNDER_WAY,  // the call that it was given to has not returned
+    STATE_UNDER_WAY,  // the call that got the datum has not returned
     STATE_ACCEPTED,
     STATE_REFUSED,
-    STATE_CLOSED,     // the call has returned, and has it no longer
+    STATE_CLOSED,     // the call has returned, and no longer holds the datum
 };
 
 enum { DATA = 60000, CALLS_OF_CALLBACKS = 6000 };
@@ -52,7 +52,7 @@ unsigned data_notified(Datum *datum) { return atomic_load(&datum->notified); }
 Datum *data_any(void)
 {
     unsigned count = MIN(atomic_load(&data_count), DATA);
-    // Of the latest ones, which may still be there.
+    // Picks one of the latest data, which may still be in use.
     unsigned span = MIN(count, 200);
     return span == 0 ? NULL : &data[count - 1 - random_below(span)];
 }
@@ -63,7 +63,7 @@ void data_settle(Datum *datum, bool is_refused)
         return;
     if (is_refused) {
         if (datum->has_notify && call_innermost()->criticals == 0 && data_notified(datum) != 1)
-            fuzz_fail("%s has failed, and not let go of data#%u", datum->function->name, datum->label);
+            fuzz_fail("%s has failed without releasing data#%u", datum->function->name, datum->label);
         atomic_store(&datum->state, STATE_REFUSED);
     } else {
         atomic_store(&datum->state, datum->function->scope == SCOPE_CALL ? STATE_CLOSED : STATE_ACCEPTED);
@@ -76,7 +76,7 @@ void data_check_all(void)
     for (unsigned index = 0; index < count; index++) {
         Datum *datum = &data[index];
         if (datum->has_notify && atomic_load(&datum->state) == STATE_ACCEPTED && data_notified(datum) == 0)
-            fuzz_fail("at the end: data#%u of %s was never let go: its notify was not called (the function: %u times)",
+            fuzz_fail("at the end: data#%u of %s was not released: its notify was not called (the function: %u times)",
                 datum->label, datum->function->name, data_calls(datum));
     }
 }
@@ -89,14 +89,14 @@ static void lend(Thread *self, Kind kind, gpointer pointer)
     }
 }
 
-// Random calls in a callback: with a seed of its own, so that it changes nothing of what comes after.
+// Makes random calls in a callback. Their own seed keeps them from changing later random values.
 static bool play(
     Datum *datum, unsigned round, unsigned most, const Kind *kinds, gpointer const *objects, unsigned count)
 {
     Thread *self = thread_self();
     if (atomic_load(&is_over) || atomic_load(&is_calm))
         return false;
-    // What a log handler's call lets go: nothing that may be a message.
+    // A log handler's call may release only objects that log no message.
     if (self->is_logging)
         return true;
     if (self->depth >= MAX_DEPTH || atomic_fetch_add(&callbacks_made, 1) >= CALLS_OF_CALLBACKS)
@@ -120,11 +120,11 @@ static bool play(
 static bool call(gpointer pointer, const Kind *kinds, gpointer const *objects, unsigned count)
 {
     Datum *datum = pointer;
-    // Nobody knows that it was called: of a descriptor that is always ready it would be for ever, where a slice of time
-    // is long enough.
+    // Without data, this call is not recorded. A source of a descriptor that is always ready would go on forever with a
+    // long time slice.
     if (datum == NULL)
         return !atomic_load(&is_over) && !atomic_load(&is_calm);
-    // With what the thread wrote that made it.
+    // Loads what the thread that made the datum has written.
     int state = atomic_load(&datum->state);
     unsigned round = atomic_fetch_add(&datum->calls, 1);
     record_callback(datum, 3);
@@ -132,7 +132,7 @@ static bool call(gpointer pointer, const Kind *kinds, gpointer const *objects, u
         fuzz_fail("%s is called back with data#%u, which it %s", datum->function->name, datum->label,
             state == STATE_REFUSED ? "has refused" : "had for the time of the call");
     if (data_notified(datum) != 0)
-        fuzz_fail("%s is called back with data#%u, which was let go", datum->function->name, datum->label);
+        fuzz_fail("%s is called back with data#%u, which was released", datum->function->name, datum->label);
     if (round > 0 && datum->function->scope != SCOPE_MANY)
         fuzz_fail("%s is called back with data#%u a second time", datum->function->name, datum->label);
     return play(datum, round, thread_self()->depth == 0 ? 3 : 2, kinds, objects, count);
@@ -152,7 +152,7 @@ void data_notify(gpointer pointer)
     play(datum, 1000, 1, NULL, NULL, 0);
 }
 
-// MARK: What the library calls
+// MARK: Functions that the library calls
 
 void fuzz_on_GRunFunc(gpointer user_data);
 gboolean fuzz_on_GRunSourceFunc(GRunSource *source, gpointer user_data);
@@ -184,7 +184,7 @@ void fuzz_on_GRunStallFunc(GRunLoop *loop, const char *report, gdouble seconds, 
     if (!g_utf8_validate(report, -1, NULL) || !(seconds > 0))
         fuzz_fail("a stall of %f seconds: %s", seconds, report);
     if (is_over && strchr(report, '\n') != NULL)
-        fuzz_fail("a stall that is over is told of with frames: %s", report);
+        fuzz_fail("the report of a stall's end has frames: %s", report);
     call(user_data, (Kind[]){KIND_LOOP}, (gpointer[]){loop}, 1);
 }
 
@@ -197,24 +197,24 @@ gboolean fuzz_on_GRunSourceFunc(GRunSource *source, gpointer user_data)
 
 gboolean fuzz_on_GRunFdSourceFunc(GRunFdSource *source, GIOCondition condition, gpointer user_data)
 {
-    // What it waits for may have been changed by another thread since it was found ready.
+    // Another thread may have changed the awaited conditions since the descriptor was found ready.
     GIOCondition known = G_IO_IN | G_IO_OUT | G_IO_PRI | G_IO_HUP | G_IO_ERR;
     if (condition == 0 || (condition & ~known) != 0)
-        fuzz_fail("a descriptor source is told of %#x", condition);
+        fuzz_fail("a descriptor source reports %#x", condition);
     return call(user_data, (Kind[]){KIND_FD_SOURCE}, (gpointer[]){source}, 1);
 }
 
 gboolean fuzz_on_GRunSignalSourceFunc(GRunSignalSource *source, guint64 count, gpointer user_data)
 {
     if (count == 0)
-        fuzz_fail("a signal source is told of no signal");
+        fuzz_fail("a signal source reports no signal");
     return call(user_data, (Kind[]){KIND_SIGNAL_SOURCE}, (gpointer[]){source}, 1);
 }
 
 void fuzz_on_GRunChildSourceFunc(GRunChildSource *source, gint status, const GError *error, gpointer user_data)
 {
     if ((status == -1) != (error != NULL))
-        fuzz_fail("a child source is told of %#x and %s", status, error != NULL ? "an error" : "no error");
+        fuzz_fail("a child source reports %#x and %s", status, error != NULL ? "an error" : "no error");
     if (grun_child_source_is_valid(source))
         fuzz_fail("a child source is valid after its end");
     call(user_data, (Kind[]){KIND_CHILD_SOURCE}, (gpointer[]){source}, 1);
@@ -236,7 +236,7 @@ void fuzz_on_GRunScheduleFunc(GRunSource *source, GRunLoop *loop, const char *mo
 {
     Datum *datum = user_data;
     if (g_strcmp0(mode, GRUN_MODE_COMMON) == 0 || !g_utf8_validate(mode, -1, NULL))
-        fuzz_fail("schedule or cancel is told of the mode %s", mode);
+        fuzz_fail("schedule or cancel gets the mode %s", mode);
     call(datum, (Kind[]){KIND_SOURCE, KIND_LOOP}, (gpointer[]){source, loop}, 2);
 }
 
@@ -252,7 +252,7 @@ void fuzz_on_GRunChannelValueFunc(const GValue *value, gpointer user_data)
     call(user_data, NULL, NULL, 0);
 }
 
-// The port is NULL where its last reference is released.
+// The port is NULL if its last reference is being released.
 void fuzz_on_GRunPortInvalidationFunc(GRunPort *port, gpointer user_data)
 {
     call(user_data, (Kind[]){KIND_PORT}, (gpointer[]){port}, port != NULL);
@@ -290,7 +290,7 @@ static const Kind sent_kinds[] = {KIND_MESSAGE_PORT, KIND_MESSAGE};
 
 void fuzz_on_GRunMessagePortFunc(GRunMessagePort *port, GRunMessage *message, gpointer user_data)
 {
-    // Some are answered later, as often as not by another thread, and some never.
+    // Some requests get a late reply, often from another thread, and some never get one.
     if (random_chance(40) && !atomic_load(&is_over))
         pool_add(KIND_MESSAGE, grun_message_ref(message));
     call(user_data, sent_kinds, (gpointer[]){port, message}, 2);

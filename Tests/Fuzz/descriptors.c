@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptors that sources are made with: pipes, sockets, eventfds, files, closed ones. Nothing is done to one that
-// is not ours.
+// The descriptors of the sources: pipes, sockets, eventfds, files, closed ones. The fuzzer uses no descriptor that it
+// does not own.
 #include "fuzz.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@ static struct {
     atomic_int descriptor;
 } ours[COUNT];
 
-// Above those that the library opens, so that what was closed is seldom the library's next.
+// Uses numbers above those of the library, so that the library seldom reuses a closed one.
 static int high(int descriptor)
 {
     int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 200);
@@ -57,7 +57,7 @@ void descriptors_open(void)
 
 const gint *descriptors_to_send(unsigned *count)
 {
-    // Of what stays open; as many as are too many; and such as there are none of. No more than these are looked at.
+    // Descriptors that stay open, too many descriptors, and numbers without a file. The library reads no more than 17.
     static const gint some[17] = {0, 1}, odd[17] = {-1, 1000000};
     static const gint *const lists[] = {some, some, some, some, odd};
     static const unsigned counts[] = {2, 1, 0, 17, 2};
@@ -79,7 +79,7 @@ void descriptors_touch(void)
     int at = (int)random_below(COUNT);
     char bytes[64] = {1};
     unsigned what = random_below(20);
-    // Of a pair the first one's lock is that of both.
+    // The two descriptors of a pair share the first one's lock.
     pthread_mutex_lock(&ours[at < 8 ? at & ~1 : at].lock);
     int descriptor = atomic_load(&ours[at].descriptor);
     if (descriptor < 0) {
@@ -118,7 +118,7 @@ void descriptors_print(void)
 unsigned descriptors_count(void)
 {
     unsigned count = 0;
-    // Of the process itself there are none once its main thread has ended.
+    // The list of the process is empty once the main thread has ended, so this uses the thread's list.
     DIR *folder = opendir("/proc/thread-self/fd");
     while (folder != NULL && readdir(folder) != NULL)
         count++;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the fuzzer share. See round.c for a round, main.c for what runs the rounds.
+// Declarations that the files of the fuzzer share. round.c runs one round, main.c runs all rounds.
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -61,7 +61,7 @@ typedef struct {
     ArgumentType type;
     Kind kind;           // of an object
     GCallback function;  // of a function
-    bool is_consumed;    // the reference goes with the call
+    bool is_consumed;    // the call takes the reference
 } Argument;
 
 typedef enum {
@@ -92,9 +92,9 @@ typedef struct {
     unsigned count;
     ResultType result;
     Kind result_kind;
-    bool is_reference;            // it gives a reference to what it is called with
-    Scope scope;                  // for how long it has its function
-    bool (*rule)(Call *call);     // see rules.c; false: not this time
+    bool is_reference;            // it adds a reference to its argument
+    Scope scope;                  // how long it keeps its function
+    bool (*rule)(Call *call);     // see rules.c; false: skip the call
     void (*check)(Call *call);    // what must hold afterwards
 } Function;
 
@@ -104,7 +104,7 @@ extern const unsigned fuzz_function_count;
 // The texts that the log may have, from docs/c/messages.md. An ellipsis stands for anything.
 typedef struct {
     const char *pattern;
-    bool is_expected;  // else documented, but nothing here causes it
+    bool is_expected;  // else documented, but the fuzzer cannot cause it
 } Message;
 extern const Message fuzz_messages[];
 extern const char *const fuzz_message_names[];
@@ -122,7 +122,7 @@ typedef struct {
         gint64 i;
         gdouble d;
     };
-    Slot *slot;  // of an object that is held for the call
+    Slot *slot;  // of an object that the call uses
 } Value;
 
 struct Call {
@@ -131,13 +131,13 @@ struct Call {
     Value result;
     GError *error;
     Datum *datum;
-    unsigned criticals;  // that name the function, while it was the innermost call of its thread
+    unsigned criticals;  // that name the function while it was the thread's innermost call
     int wait;            // in the keeper's list, or -1
-    unsigned descriptors;  // how many are sent, or have come
+    unsigned descriptors;  // how many descriptors are sent or received
     Call *outer;
 };
 
-// A random call on the calling thread, or one of GLib's that serve loops or touch descriptors.
+// Makes a random call on the calling thread, or a GLib call that serves loops or touches descriptors.
 void call_at_random(void);
 Call *call_innermost(void);
 void call_notice_critical(const char *text);
@@ -154,7 +154,7 @@ typedef struct {
     struct {
         Kind kind;
         gpointer pointer;
-    } lent[16];         // what the callbacks on the stack were called with
+    } lent[16];         // what the callbacks on the stack got as arguments
     int lent_count;
     uint64_t random;
     int record;         // in the record, or -1
@@ -177,10 +177,10 @@ typedef struct {
 } Round;
 
 extern Round the_round;
-extern atomic_bool is_over;           // callbacks do nothing any more
-extern atomic_bool is_calm;           // the same for a while, because something takes too long
-extern atomic_int threads_left;       // how many more the library may be asked for
-extern atomic_bool must_finish[8];    // the thread of the round ends at its next step
+extern atomic_bool is_over;           // callbacks do nothing from now on
+extern atomic_bool is_calm;           // callbacks do nothing for a while, because a step takes too long
+extern atomic_int threads_left;       // how many more threads the library may start
+extern atomic_bool must_finish[8];    // the round's thread ends at its next step
 
 void round_play(void) G_GNUC_NORETURN;
 
@@ -204,7 +204,7 @@ const char *const *random_modes(void);
 // MARK: Objects
 
 struct Slot {
-    _Atomic uint64_t counts;  // how many references are ours, and in how many calls it is
+    _Atomic uint64_t counts;  // how many references the fuzzer has, and how many calls use the object
     _Atomic(gpointer) pointer;
     _Atomic unsigned label;
     Kind kind;
@@ -212,18 +212,18 @@ struct Slot {
 
 extern const char *const kind_names[KINDS];
 
-Slot *pool_take(Kind kind);              // held until pool_release()
-Slot *pool_take_reference(Kind kind);    // one of our references goes; the last one only if nobody else uses it
+Slot *pool_take(Kind kind);              // in use until pool_release()
+Slot *pool_take_reference(Kind kind);    // removes a reference; the last one only if nothing uses the object
 void pool_release(Slot *slot);
 void pool_add_reference(Slot *slot);
-void pool_add(Kind kind, gpointer object);  // with a reference, which it takes
+void pool_add(Kind kind, gpointer object);  // takes the reference
 bool pool_contains(Kind kind, gpointer object);
 unsigned pool_count(Kind kind);
-void pool_drop_all(void);                // invalidates and lets go, when nobody else is there
+void pool_drop_all(void);                // invalidates and releases all objects, at the end
 gpointer pool_ref(Kind kind, gpointer object);
 void pool_unref(Kind kind, gpointer object);
 
-// MARK: Loops and whose they are
+// MARK: Loops and their owners
 
 typedef enum { OWNER_UNKNOWN, OWNER_MAIN, OWNER_ROUND, OWNER_LIBRARY } Owner;
 
@@ -236,7 +236,7 @@ void owners_drop_all(void);
 
 void descriptors_open(void);
 int descriptors_pick(void);
-const gint *descriptors_to_send(unsigned *count);  // some that stay open, or some that are not
+const gint *descriptors_to_send(unsigned *count);  // some open descriptors, or some invalid ones
 void descriptors_touch(void);  // writes, reads, closes or opens one
 void descriptors_close(void);
 unsigned descriptors_count(void);  // of the process
@@ -254,7 +254,7 @@ void children_end(void);
 Datum *data_new(const Function *function, bool has_notify);
 void data_settle(Datum *datum, bool is_refused);
 bool data_has_notify(Datum *datum);
-void data_forget(Datum *datum);  // the call was not made
+void data_forget(Datum *datum);  // the call did not happen
 unsigned data_label(Datum *datum);
 unsigned data_calls(Datum *datum);
 unsigned data_notified(Datum *datum);
@@ -268,7 +268,7 @@ void data_call(gpointer data);
 typedef struct Parcel Parcel;
 
 Parcel *messages_new(void);
-/// The same as a value that can be sent.
+/// The same parcel as a value for a channel.
 GValue *messages_new_value(void);
 /// Notes whether a channel has accepted a message or a value.
 void messages_settle(gconstpointer message, bool is_accepted);
@@ -276,20 +276,20 @@ void messages_take(gpointer message);
 void messages_take_value(const GValue *value);
 void messages_check_all(void);
 
-// MARK: What ports carry
+// MARK: Contents of port messages
 
 void bytes_make(void);
 GBytes *bytes_any(void);
-void bytes_check(GBytes *bytes);      // that it is one of ours
-void bytes_check_all(void);           // that nobody has any of them any more
-void ports_carry(GRunPort *port);     // a message has it: it is invalidated at the end
+void bytes_check(GBytes *bytes);      // checks that the bytes belong to the fuzzer
+void bytes_check_all(void);           // checks that no message still holds bytes
+void ports_carry(GRunPort *port);     // notes that a message holds the port; the end invalidates it
 void ports_drop_all(void);
 
 // MARK: Host
 
 void host_at_random(void);
 
-// MARK: What waits is ended: see keeper.c
+// MARK: Ending waits: see keeper.c
 
 typedef enum { WAIT_RUN, WAIT_THREAD, WAIT_ROUND_THREAD, WAIT_HOST } WaitType;
 
@@ -358,7 +358,7 @@ void record_host(const char *what);
 void record_step(uint32_t step);
 void record_print(const Record *record, unsigned most);
 
-// A difference: it is written down, and the process ends.
+// Writes a finding down, and ends the process.
 void fuzz_fail(const char *format, ...) G_GNUC_PRINTF(1, 2) G_GNUC_NORETURN;
 
 uint64_t now_in_microseconds(void);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the fuzzer's table of calls, every function of the introspection data, and its table of messages:
+"""Writes the fuzzer's table of calls, which has every function of the introspection data, and its table of messages:
 generate.py GRun-1.0.gir docs/c/messages.md > calls.c
 
-Fails on a function whose arguments or result it does not know: none is left out without a word.
+Fails if it does not know an argument or result of a function, so that no function is left out silently.
 """
 import pathlib
 import re
@@ -100,7 +100,7 @@ ARGUMENTS = {
 NUMBERS = {"gboolean", "gint", "guint", "gint32", "guint32", "gint64", "gsize", "gdouble", "GIOCondition",
            "GRunActivity", "GRunResult", "GRunSendResult", "GQuark"}
 
-# What may not be called with just anything, by contract: the rule, which is in rules.c, and why.
+# Functions whose arguments need care by contract: the rule, which is in rules.c, and the reason.
 RULES = {
     "grun_loop_run": ("run", "waits until it is stopped"),
     "grun_loop_run_in_mode": ("run", "waits for as long as it is told, which may be for ever"),
@@ -122,7 +122,7 @@ RULES = {
     "grun_remote_message_port_request": ("request", "waits for as long as it is told, which may be for ever"),
     "grun_remote_message_port_send": ("request", "the same"),
 }
-# What must hold after a call, beside what holds of all: in rules.c.
+# Checks after a call, in addition to the checks of all calls: in rules.c.
 CHECKS = {
     "grun_loop_perform_and_wait": "performed_once",
     "grun_channel_send": "sent",
@@ -130,12 +130,12 @@ CHECKS = {
     "grun_port_message_get_bytes": "bytes",
     "grun_message_take_fds": "fds",
 }
-# Documented messages that nothing here causes: one of them is a finding.
+# Documented messages that the fuzzer cannot cause. If one appears, it is a finding.
 UNEXPECTED = {
     "another copy of GRunLoop serves": "there is one copy",
     "this process was forked": "forked.py has forked children",
     "a callback pushed a thread-default GMainContext": "no callback pushes one",
-    "the main dispatch queue is blocked": "nobody uses it",
+    "the main dispatch queue is blocked": "no code uses it",
     "has closed a descriptor of the run loop": "only descriptors of our own are closed",
     "no descriptor is left": "there are enough",
     "no descriptor, thread or memory is left": "there are enough",
@@ -181,7 +181,7 @@ def result(symbol, node, throws):
     if kind == "void":
         return "NONE", "0", None
     if kind in KINDS:
-        # Without an error that says why not there may be none.
+        # A nullable result without an error may be NULL.
         full = "FOUND" if node.get("nullable") == "1" and not throws else "NEW"
         return full if transfer == "full" else "BORROWED", f"KIND_{KINDS[kind]}", "p"
     if symbol in ("grun_loop_add_end_func", "grun_loop_perform_after", "grun_loop_push_ambient_mode",
@@ -199,7 +199,7 @@ def result(symbol, node, throws):
 
 def functions(root):
     for node in root.iter():
-        # A function that has moved into a type is also in that type.
+        # A function that was moved into a type is listed in that type as well.
         if node.tag in (CORE + "function", CORE + "method", CORE + "constructor") and node.get("moved-to") is None:
             yield node.get(C + "identifier"), node
     for node in root.iter():
@@ -218,7 +218,7 @@ def print_function(symbol, node):
         nodes.append(("error", "GError**", None))
     if len(nodes) > 13:
         fail(f"{symbol} has {len(nodes)} arguments, and MAX_VALUES is 13")
-    # The array needs one even where there is none.
+    # A C array needs at least one element.
     texts, passed = [], []
     for index, (name, kind, each) in enumerate(nodes):
         text, field = argument(symbol, name, kind, each)
@@ -238,7 +238,7 @@ def print_function(symbol, node):
     scopes = {each.get("scope") for _, kind_of, each in nodes if kind_of in FUNCTIONS}
     scope = "NONE"
     if symbol == "grun_loop_cancel_performs":
-        # It compares function and data, and calls nothing.
+        # This function only compares function and data, and calls nothing.
         pass
     elif "call" in scopes:
         scope = "CALL"
@@ -290,7 +290,7 @@ def main():
     print("const Function fuzz_functions[] = {", *lines, "};", sep="\n")
     print("const unsigned fuzz_function_count = G_N_ELEMENTS(fuzz_functions);\n")
     known = list(dict.fromkeys(messages(sys.argv[2])))
-    # The longer ones first, as one may be the beginning of another.
+    # Longer texts come first, because a shorter one may be their prefix.
     known.sort(key=lambda each: -len(each))
     for text in UNEXPECTED:
         if not any(text in each for each in known):

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs do beside calls of the library: GLib drives the loop, contexts come and go, descriptors are written to
+// Calls of GLib beside the library's: GLib drives the loop, contexts are added and removed, descriptors are written to
 // and closed.
 #include "fuzz.h"
 
 #include <sched.h>
 
-// The calling thread's, where GLib may iterate it: not in virtual time, which has no host.
+// Returns the calling thread's context if GLib may iterate it. In virtual time it may not, because there is no host.
 static GMainContext *home(void)
 {
     Thread *self = thread_self();
@@ -22,8 +22,8 @@ static void iterate(bool runs)
         return;
     g_main_context_ref(context);
     GMainLoop *loop = g_main_loop_new(context, FALSE);
-    // A source that quits it would be lost where a callback's look at the context is followed by no dispatch, as after
-    // g_main_context_pending(): GLib forgets the reference that it took then.
+    // The keeper quits the GLib loop. A source for this could be lost: after g_main_context_pending() without a
+    // dispatch, GLib forgets its reference to the source.
     int wait = keeper_begin(WAIT_HOST, loop, 0, 1 + random_below(4));
     if (runs) {
         record_host("g_main_loop_run");

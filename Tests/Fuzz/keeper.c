@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that ends what by contract may wait for ever: a run, the wait for a thread. What is ended and still goes on
-// has callbacks do nothing meanwhile, which take themselves out; what goes on even then is for the watchdog.
+// A thread that ends calls that may wait forever by contract, such as runs and waits for threads. If an ended call goes
+// on, callbacks do nothing and remove themselves. If it still goes on, the watchdog reports it.
 #include "fuzz.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@ enum { WAITS = 256, PATIENCE = IS_SANITIZED ? 1000000 : 200000 };
 
 typedef struct {
     atomic_int is_used;
-    pthread_mutex_t lock;  // held while what is waited for is used
+    pthread_mutex_t lock;  // held while the object of the wait is used
     bool is_armed;
     WaitType type;
     gpointer object;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages in GLib's log: docs/c/messages.md has each of them. A writer of the log calls the handler here, which
-// the program has set, and the handler calls the library in turn.
+// Checks GLib's log against docs/c/messages.md, which lists each message. The log handler of this file calls the
+// library in turn.
 #include "fuzz.h"
 
 #include <string.h>
 
-// Whether the text is of the pattern, in which an ellipsis stands for anything.
+// Whether the text matches the pattern, in which an ellipsis matches any text.
 static bool matches(const char *pattern, const char *text)
 {
     static const char gap[] = "\xe2\x80\xa6";
@@ -40,7 +40,7 @@ static void judge(const char *domain, GLogLevelFlags level, const char *text)
     call_notice_critical(text);
     if (self->is_logging || atomic_load(&is_over))
         return;
-    // Nothing that may be a message itself: GLib ends a process whose log handler writes one.
+    // Blocks calls that may log, because GLib ends a process whose log handler logs.
     self->is_logging = true;
     GRunLoop *loop = grun_loop_get_current();
     if (loop != grun_loop_get_main())
@@ -73,6 +73,6 @@ void log_capture(void)
 {
     g_log_set_default_handler(on_log, NULL);
     g_log_set_writer_func(on_structured, NULL, NULL);
-    // No message ends the process: what is wrong with one is said here.
+    // No message is fatal, because this file reports a wrong message itself.
     g_log_set_always_fatal(G_LOG_LEVEL_ERROR);
 }

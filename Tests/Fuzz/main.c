@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs rounds, each in a process of its own, so many at a time as there are processors; watches that they go on, and
-// says what was wrong with one:
+// Runs rounds, each in its own process, as many at a time as there are processors. Checks that they proceed, and
+// reports findings:
 //
 //   fuzz --seconds N --seed S [--folder F] [--jobs N]
 //   fuzz --round SEED [--steps 7,12,180]
@@ -51,7 +51,7 @@ static void set_round(uint64_t seed, const char *kept)
 }
 
 #if !IS_SANITIZED
-// Where it crashed: the frames, which the report shows.
+// Prints the frames of a crash for the report.
 static void on_crash(int number)
 {
     void *frames[64];
@@ -62,7 +62,7 @@ static void on_crash(int number)
     raise(number);
 }
 
-// Asked for by whoever watches, of each thread.
+// The watching process asks each thread for its frames by a signal.
 static void on_question(int number)
 {
     (void)number;
@@ -77,7 +77,7 @@ static void watch_crashes(void)
 {
     static char stack[1 << 16];
     sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
-    // Loads what it needs while it still can.
+    // The first call loads the unwinder, which a crash handler could not.
     void *frame;
     backtrace(&frame, 1);
     sigaction(SIGUSR2, &(struct sigaction){.sa_handler = on_question, .sa_flags = SA_RESTART}, NULL);
@@ -104,7 +104,7 @@ G_GNUC_NORETURN static void play_round(uint64_t seed, const char *kept, int desc
     round_play();
 }
 
-// MARK: Its process
+// MARK: The process of a round
 
 typedef struct {
     uint64_t seed;
@@ -149,10 +149,10 @@ static bool start(Job *job, uint64_t seed, const char *kept)
         dup2(log, 2);
         close(log);
         close(null);
-        // What is used after it was freed is not what it was.
+        // Fills freed memory, so that a use after free reads different bytes.
         setenv("MALLOC_PERTURB_", "165", 1);
         setenv("XDG_RUNTIME_DIR", job->names, 1);
-        // Also if the file has been replaced meanwhile, as another start of scripts/fuzz does.
+        // Works even if another start of scripts/fuzz has replaced the file.
         execl("/proc/self/exe", "fuzz", "--round", round, "--record", of, "--steps", kept != NULL ? kept : "", NULL);
         _exit(127);
     }
@@ -160,7 +160,7 @@ static bool start(Job *job, uint64_t seed, const char *kept)
     return job->process > 0;
 }
 
-// Whether no call has begun or ended for a while, in the whole round or in one of its threads that is inside a call.
+// Whether no call has begun or ended for a while, in the whole round or in one thread that is inside a call.
 static bool stands_still(Job *job)
 {
     uint64_t now = now_in_microseconds(), limit = STILL * G_USEC_PER_SEC;
@@ -195,7 +195,7 @@ static void ask_threads(pid_t process)
 }
 #endif
 
-// Returns false while it goes on; else status is how it has ended.
+// Returns false while the process runs; afterwards sets its status.
 static bool has_ended(Job *job, int *status)
 {
     pid_t ended = waitpid(job->process, status, WNOHANG);
@@ -249,7 +249,7 @@ static char *describe(const Job *job, int status)
     return g_strdup_printf("ended with status %d", WEXITSTATUS(status));
 }
 
-// The same, in the words that are no number.
+// Returns the text without its numbers, to compare findings.
 static char *kind_of(const char *text)
 {
     GString *kind = g_string_new(NULL);
@@ -301,11 +301,11 @@ static char *list_steps(const bool *kept, unsigned steps)
     for (unsigned step = 0; step < steps; step++)
         if (kept[step])
             g_string_append_printf(list, "%s%u", list->len > 0 ? "," : "", step);
-    // Some step that there is not, where none is left.
+    // If no step is left, the list names a step that does not exist.
     return g_string_free(list->len > 0 ? list : g_string_append(list, "9999"), FALSE);
 }
 
-// Leaves out steps of a round of one thread, as many as can go.
+// Leaves out as many steps as possible from a round of one thread.
 static char *shrink(uint64_t seed, unsigned steps, const char *kind)
 {
     uint64_t limit = now_in_microseconds() + 30 * G_USEC_PER_SEC;
@@ -351,7 +351,7 @@ static void report(Job *job, int status, bool may_repeat)
     g_free(kind);
 }
 
-// MARK: All of them
+// MARK: All rounds
 
 static Record total;
 
@@ -425,7 +425,7 @@ static int play_all(uint64_t seed, unsigned seconds, unsigned jobs)
                 job->process = 0;
             }
             if (job->process == 0 && now_in_microseconds() < end && findings < 10) {
-                // The seeds of rounds are short, to be typed.
+                // The seeds of rounds are short, so that a person can type them.
                 if (!start(job, random_mix(seed, next++) >> 24, NULL))
                     perror("fuzz"), exit(2);
             }

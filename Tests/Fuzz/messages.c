@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes through channels, and the account of it: what was accepted is received or given back, once; what was
-// refused is neither.
+// Messages of channels, and their account: an accepted message is received or returned, once. A refused message is
+// neither.
 #include "fuzz.h"
 
 enum { MESSAGES = 60000 };
@@ -36,14 +36,14 @@ GValue *messages_new_value(void)
     return &parcel->value;
 }
 
-// The parcel that a pointer points into: a message is a parcel, and a value is a part of one. NULL for other pointers.
+// Returns the parcel that a pointer points into, or NULL. A message is a parcel, and a value is a part of a parcel.
 static Parcel *parcel_of(gconstpointer message)
 {
     gsize offset = (gsize)((const char *)message - (const char *)parcels);
     return offset < sizeof parcels ? &parcels[offset / sizeof *parcels] : NULL;
 }
 
-// The call has returned; the message may have arrived before that.
+// Called after the send has returned. The message may have arrived earlier.
 void messages_settle(gconstpointer message, bool is_accepted)
 {
     Parcel *parcel = parcel_of(message);
@@ -62,7 +62,7 @@ void messages_take(gpointer message)
         return;
     Parcel *parcel = parcel_of(message);
     if (parcel == NULL) {
-        // A copy of a value, which is ours.
+        // This is a copy of a value, and the fuzzer frees it.
         messages_take_value(message);
         g_boxed_free(G_TYPE_VALUE, message);
         return;

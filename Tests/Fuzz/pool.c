@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects that the fuzzer has references to: no call gets any other but what a callback was called with, or NULL.
+// The objects that the fuzzer has references to. A call gets only these objects, the arguments of callbacks, or NULL.
 //
-// An object is in the pool with so many references as are ours, and stays there while a call uses it: the last
-// reference goes only when nobody does. There is no lock, which would put everything in order for Thread Sanitizer.
+// The pool counts the fuzzer's references to each object. An object stays in its slot while a call uses it, so the last
+// reference is released afterwards. The pool has no lock, because a lock would hide races from Thread Sanitizer.
 #include "fuzz.h"
 
 enum { SLOTS = 24 };
@@ -38,7 +38,7 @@ Slot *pool_take_reference(Kind kind)
     for (unsigned offset = 0; offset < SLOTS; offset++) {
         Slot *slot = &slots[kind][(first + offset) % SLOTS];
         uint64_t counts = atomic_load(&slot->counts);
-        // The last one: nobody finds it any more, as it has no references, nor puts another there, as it is used.
+        // After the last reference no thread finds the slot, and while the slot is used no thread refills it.
         while (references(counts) > 1 || (references(counts) == 1 && users(counts) == 0))
             if (atomic_compare_exchange_weak(&slot->counts, &counts, counts - REFERENCE + 1))
                 return slot;
@@ -237,7 +237,7 @@ static void invalidate(Kind kind, gpointer object)
 
 void pool_drop_all(void)
 {
-    // Threads first: what they call could still put something here.
+    // Threads are released first, because their callbacks could still add objects to the pool.
     static const Kind order[] = {
         KIND_THREAD, KIND_SOURCE, KIND_FD_SOURCE, KIND_SIGNAL_SOURCE, KIND_CHILD_SOURCE, KIND_TIMER, KIND_OBSERVER,
         KIND_IDLE_QUEUE, KIND_CHANNEL, KIND_NOTIFICATION_QUEUE, KIND_PORT, KIND_PORT_MESSAGE, KIND_MESSAGE_PORT,
@@ -245,7 +245,7 @@ void pool_drop_all(void)
     for (unsigned at = 0; at < G_N_ELEMENTS(order); at++)
         for (unsigned index = 0; index < SLOTS; index++) {
             Slot *slot = &slots[order[at]][index];
-            // A thread of a stall monitor's may be in a notify yet, which began before the end.
+            // A thread of a stall monitor may still run a notify that began before the end.
             uint64_t counts = atomic_load(&slot->counts);
             for (unsigned looks = 0; users(counts) != 0 && looks < 10000; looks++) {
                 nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);

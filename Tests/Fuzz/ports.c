@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ports carry: bytes, which are the same on the other side and are let go of in the end, and ports. One that waits
-// in its own queue, or in that of another that waits in its own, holds itself until it is invalidated.
+// Contents of port messages: bytes, which arrive unchanged and are released in the end, and ports. Ports in each
+// other's queues, or in their own, keep each other alive until they are invalidated.
 #include "fuzz.h"
 
 enum { BYTES = 4, CARRIED = 20000 };
@@ -32,7 +32,7 @@ void bytes_check(GBytes *found)
     for (unsigned index = 0; index < BYTES; index++)
         if (bytes[index] == found)
             return;
-    fuzz_fail("a message has bytes that nobody has sent");
+    fuzz_fail("a message has bytes that were not sent");
 }
 
 void bytes_check_all(void)
@@ -40,7 +40,7 @@ void bytes_check_all(void)
     for (unsigned index = 0; index < BYTES; index++)
         g_bytes_unref(bytes[index]);
     if (atomic_load(&freed) != BYTES)
-        fuzz_fail("at the end: %u of %d bytes were let go of", atomic_load(&freed), BYTES);
+        fuzz_fail("at the end: %u of %d bytes were released", atomic_load(&freed), BYTES);
 }
 
 void ports_carry(GRunPort *port)

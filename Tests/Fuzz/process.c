@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Ignored where nobody listens: one that comes then does no harm.
+// The default action ignores these signals, so they do no harm without a source.
 static const int harmless[] = {SIGURG, SIGWINCH};
 
 int signals_pick(void)
@@ -20,7 +20,7 @@ void signals_raise(void) { raise(harmless[random_below(G_N_ELEMENTS(harmless))])
 enum { CHILDREN = 16 };
 static atomic_int children[CHILDREN];
 
-// Those of a round end by themselves, and are reaped by a source or at the end.
+// The round's children end by themselves. A source or the end of the round reaps them.
 int children_pick(void)
 {
     static const int odd[] = {0, -1, G_MAXINT, G_MININT, 1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random values. Every step and every callback has a seed of its own, so that one that is left out changes no other.
+// Random values. Every step and every callback has its own seed, so that leaving one out does not change the others.
 #include "fuzz.h"
 
 #include <float.h>
@@ -67,7 +67,7 @@ gint64 random_date(GRunLoop *loop)
     return (loop != NULL ? grun_loop_get_time(loop) : g_get_monotonic_time()) + random_below(4000) - 1000;
 }
 
-// Few enough that items meet in a mode.
+// Few texts, so that several items get the same mode.
 static const char *long_text(void)
 {
     static char text[70001];
@@ -114,7 +114,7 @@ const char *random_mode(void)
     }
 }
 
-/// Nothing that a call can harm.
+/// Paths that no call can damage.
 const char *random_path(void)
 {
     static const char *const paths[] = {
@@ -152,7 +152,7 @@ const char *const *random_modes(void)
     return random_chance(10) ? NULL : lists[random_below(LISTS)];
 }
 
-// Few enough that notifications are the same as others.
+// Few senders, so that notifications coalesce.
 gpointer random_sender(void)
 {
     static char senders[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every thread called last, in memory that is shared with whoever watches, so that it is there after a crash.
+// The latest calls of every thread, in memory shared with the watching process, so that they survive a crash.
 #include "fuzz.h"
 
 #include <math.h>
@@ -58,7 +58,7 @@ static void write_value(Entry *entry, const Call *call, unsigned index)
     case ARGUMENT_NAME:
     case ARGUMENT_PATH:
         entry->values[index].tag = value->p == NULL ? '0' : 's';
-        // The first bytes.
+        // Records the first bytes.
         if (value->p != NULL)
             strncpy((char *)&entry->values[index].number, value->p, sizeof(gint64));
         break;
@@ -118,7 +118,7 @@ void record_callback(Datum *datum, unsigned state)
 void record_host(const char *what)
 {
     Entry *entry = add(mine(), 5);
-    // In pieces, as another process has no use for the pointer.
+    // Stores the text in pieces, because the pointer means nothing in another process.
     strncpy((char *)entry->values, what, sizeof entry->values - 1);
 }
 
@@ -128,7 +128,7 @@ void record_step(uint32_t step)
     thread->step = step;
 }
 
-// MARK: For people
+// MARK: Text for reports
 
 static void print_value(const Entry *entry, const Argument *argument, unsigned index)
 {

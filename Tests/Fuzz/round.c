@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A round: threads make random calls, each a number of steps; then everything is let go, and must be gone.
+// A round: threads make random calls in steps. Afterwards everything is released, and must be freed.
 #include "fuzz.h"
 
 #include <dirent.h>
@@ -50,7 +50,7 @@ static gpointer thread_main(gpointer number)
         g_main_context_pop_thread_default(own);
         g_main_context_unref(own);
     }
-    // What the loop still has goes with it; its callbacks make calls as before.
+    // The remaining items of the loop end with the thread, and their callbacks still make calls.
     return NULL;
 }
 
@@ -78,7 +78,7 @@ static void wait_for_threads(unsigned before)
     }
 }
 
-// The sanitizers do not know of a main thread that can be joined.
+// The sanitizers do not support joining the main thread.
 static bool has_main_thread_ended(void)
 {
     char path[64], line[256] = "";
@@ -100,9 +100,9 @@ static void *close_account(void *unused)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     atomic_store(&is_over, true);
     pool_drop_all();
-    // The main one is still counted, the keeper and this one come to it.
+    // The zombie main thread is still counted. The keeper and this thread are new.
     wait_for_threads(threads_before + 2);
-    // What the last callbacks have put there.
+    // Drops what the last callbacks have added.
     pool_drop_all();
     ports_drop_all();
     keeper_stop();
@@ -114,7 +114,7 @@ static void *close_account(void *unused)
     children_end();
     wait_for_threads(threads_before + 1);
     unsigned left = descriptors_count();
-    // A sanitizer that looks up names, for a report or a suppression, has pipes to whoever does it.
+    // A sanitizer that looks up symbol names keeps pipes to its helper process.
     if (left > descriptors_before && !IS_SANITIZED) {
         descriptors_print();
         fuzz_fail("at the end: %u descriptors, %u before", left, descriptors_before);
@@ -135,7 +135,7 @@ static void in_virtual_time(GRunLoop *loop, gpointer unused)
     grun_loop_run_in_mode(loop, GRUN_MODE_DEFAULT, 0, FALSE);
 }
 
-// What is made once and stays is there before anything is counted.
+// Creates everything that is created once and kept, before the round counts threads and descriptors.
 static void warm_up(void)
 {
     GRunLoop *loop = grun_loop_get_main();
@@ -147,7 +147,7 @@ static void warm_up(void)
     grun_thread_wait(thread);
     grun_thread_unref(thread);
     grun_with_virtual_time(0, in_virtual_time, NULL);
-    // Of the log, whose first message may make something.
+    // The first message in the log may allocate.
     g_free(g_strdup_printf("%d", 1));
 }
 
@@ -159,7 +159,7 @@ void round_play(void)
     log_capture();
     warm_up();
     descriptors_before = descriptors_count(), threads_before = count_threads();
-    // Where one thread makes all calls, they are the same each time.
+    // With one thread, the library may start no thread, so that the round is repeatable.
     atomic_store(&threads_left, the_round.threads + the_round.main_takes_part == 1 ? 0 : 6);
     descriptors_open();
     bytes_make();
@@ -176,7 +176,7 @@ void round_play(void)
         take_steps(0);
     for (int index = 0; index < the_round.threads; index++)
         g_thread_join(round_threads[index]);
-    // The main thread ends as well, which ends its loop; the account is closed on another one.
+    // The main thread ends as well, which ends its loop. Another thread makes the final checks.
     pthread_t closer;
     pthread_create(&closer, NULL, close_account, NULL);
     pthread_exit(NULL);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What by contract must not be called with just anything: functions that wait, for a time without end or for each
-// other, and those that make threads. generate.py says which function has which rule, and why.
+// Rules for calls that may not get arbitrary arguments by contract: calls that may wait forever or for each other, and
+// calls that start threads. generate.py lists each function's rule and reason.
 #include "rules.h"
 
-// A run of one's own is stopped after some milliseconds.
+// The keeper stops a run of the calling thread's loop after some milliseconds.
 bool rule_run(Call *call)
 {
     if (thread_owns(call->values[0].p))
@@ -15,7 +15,7 @@ bool rule_run_until_date(Call *call)
 {
     GRunLoop *loop = call->values[0].p;
     if (thread_owns(loop)) {
-        // Where the clock ends, which virtual time may be near, a date is none.
+        // Near the end of the clock, which virtual time may reach, a date has no meaning. The run gets 0 then.
         gint64 now = grun_loop_get_time(loop), limit = now > G_MAXINT64 / 2000 ? 0 : now + random_below(3000);
         call->values[1].i = MIN(call->values[1].i, limit);
         call->wait = keeper_begin(WAIT_RUN, loop, 0, random_below(4));
@@ -48,8 +48,8 @@ static gpointer run_until_finished(gpointer unused)
     return NULL;
 }
 
-// Where others can add something it may never be finished: on one's own loop it is run on a thread that nobody else
-// knows.
+// Other threads may add items, so the loop may never be finished. If the loop belongs to the caller, a loop that no
+// other thread knows runs instead.
 bool rule_run_until_finished(Call *call)
 {
     if (!thread_owns(call->values[0].p))
@@ -65,14 +65,14 @@ bool rule_virtual_time(Call *call)
 {
     (void)call;
     Thread *self = thread_self();
-    // The loop that it is outside is known from here on.
+    // Notes the thread's outer loop before virtual time hides it.
     thread_owns(NULL);
     return self->virtual_count < MAX_DEPTH;
 }
 
-// Whether what waits for the loop's thread is let go in the end. The library's threads are ended; they wait for nobody.
-// Of the round's own each waits only for later ones, which are told to end. Where nobody knows who drives a loop,
-// nobody waits for it.
+// Returns whether the loop's thread serves this call in the end. The keeper ends the library's threads, which wait for
+// no thread. A round's thread may wait only for later ones, which the keeper ends. Loops with an unknown driver are
+// refused.
 bool rule_wait_for_loop(Call *call)
 {
     GRunLoop *loop = call->values[0].p;
@@ -96,7 +96,7 @@ bool rule_wait_for_loop(Call *call)
     }
 }
 
-// So many a round, and none where all calls are to be one thread's.
+// Limits the threads of a round. If one thread must make all calls, no thread is started.
 bool rule_new_thread(Call *call)
 {
     if (atomic_fetch_sub(&threads_left, 1) <= 0)
@@ -115,7 +115,7 @@ bool rule_join(Call *call)
     return true;
 }
 
-// Where there is no room and nobody makes any, until the date.
+// Without room, the call waits until the date.
 bool rule_send_before(Call *call)
 {
     call->values[2].i = MIN(call->values[2].i, g_get_monotonic_time() + random_below(3000));
@@ -129,8 +129,8 @@ bool rule_carry_port(Call *call)
     return true;
 }
 
-// Some milliseconds, and less than none. What is no number stays what it is. Where the clock ends, which virtual time
-// may be near, a limit is none.
+// Limits the time to some milliseconds. Negative times and NaN stay. Near the end of the clock, which virtual time may
+// reach, no limit works, so the call is skipped.
 bool rule_request(Call *call)
 {
     if (grun_loop_get_time(grun_loop_get_current()) > G_MAXINT64 / 2000)
@@ -163,6 +163,6 @@ void check_fds(Call *call)
 {
     const gint *count = call->values[1].p;
     if (count != NULL && (*count == 0) != (call->result.p == NULL))
-        fuzz_fail("%s returns %s and says that there are %d", call->function->name,
+        fuzz_fail("%s returns %s and the count %d", call->function->name,
             call->result.p == NULL ? "nothing" : "something", *count);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads: which one this is, which loops are its own, and whose loops the others are.
+// Threads: which thread this is, which loops it owns, and which threads own the other loops.
 #include "fuzz.h"
 
 static __thread Thread self = {.index = -1, .record = -1};
@@ -10,13 +10,13 @@ bool thread_owns(gpointer loop)
 {
     if (self.base == NULL && self.virtual_count == 0)
         self.base = grun_loop_get_current();
-    // An ending thread may get another one.
+    // A thread that is ending may get a second loop.
     if (loop == self.base || (loop != NULL && loop == grun_loop_get_current()))
         return true;
     for (int index = 0; index < self.virtual_count; index++)
         if (self.virtual_loops[index] == loop)
             return true;
-    // What the end of virtual time calls is still in it.
+    // The end of virtual time may still call functions in the loop.
     return loop != NULL && loop == grun_loop_get_current();
 }
 
@@ -28,7 +28,7 @@ static struct {
 } owners[OWNERS];
 static atomic_uint owner_count;
 
-// The loop is kept to the end of the round, so that no other gets its address.
+// The owner table keeps the loop until the end of the round, so that no other loop gets its address.
 void owners_add(GRunLoop *loop, Owner owner, int index)
 {
     if (owners_find(loop, NULL) != OWNER_UNKNOWN)

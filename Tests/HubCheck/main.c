@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C side of the hub without a run loop, for valgrind: hubs, sentinels, records and carriers in every order of
-// making, using and freeing them. scripts/hosted runs it.
+// Checks the C side of the hub without a run loop, for valgrind: hubs, sentinels, records and carriers, made, used and
+// freed in every order. scripts/hosted runs this program.
 
 #define _GNU_SOURCE
 
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-// There is no loop in Swift here.
+// Replaces the function that the Swift code would define.
 void cgrun_make_probe(void *probe) __attribute__((visibility("hidden")));
 void cgrun_make_probe(void *probe) { (void)probe; }
 
@@ -22,7 +22,7 @@ typedef struct {
     unsigned prepared, checked, dispatched, idle, stale, released;
     bool has_work, may_sleep, was_stale, has_no_head;
     unsigned watched;
-    // A record that the next prepare adds; the next check finds that the poll was interrupted.
+    // The record that the next prepare adds. The next check then sees an interrupted poll.
     int record;
     bool is_interrupted;
     void (*body)(void *loop);
@@ -113,7 +113,7 @@ static void loop_init(Loop *loop, GMainContext *context)
 static void loop_end(Loop *loop)
 {
     cgrun_hub_close(loop->hub);
-    // The second time it does nothing.
+    // The second close has no effect.
     cgrun_hub_close(loop->hub);
     g_source_unref(loop->hub);
     g_assert_cmpuint(loop->released, ==, 1);
@@ -160,7 +160,7 @@ static void nested(void *data)
     cgrun_hub_set_sentinels(loop->hub, true);
 }
 
-/// It steps back for so many iterations: three, or fewer that take as long as all of them may.
+/// Checks that the hub yields for `iterations` iterations: three, or fewer if they already take the given span.
 static void check_yield(Loop *loop, GMainContext *context, gint64 span, unsigned iterations)
 {
     cgrun_hub_yield(loop->hub, 3, span);
@@ -216,7 +216,7 @@ static void check_hub(void)
             loop.body = closing;
         loop.has_work = true;
         iterate(context, 3);
-        // The host gives its context up before the loop ends, or after it.
+        // The host releases its context before or after the loop ends.
         if (round == 3)
             g_main_context_unref(context);
         loop_end(&loop);
@@ -238,8 +238,8 @@ static void *own_for_a_while(void *data)
     return NULL;
 }
 
-/// Further contexts: with descriptors, timeouts and idle work in them, owned by another thread for a while, freed
-/// before their carrier.
+/// Further contexts: with descriptors, timeouts and idle sources, owned by another thread for a while, freed before
+/// their carrier.
 static void check_carrier(void)
 {
     GMainContext *home = g_main_context_new(), *further = g_main_context_new();
@@ -259,7 +259,7 @@ static void check_carrier(void)
         iterate(further, 2);
     }
     g_assert_cmpuint(foreign, ==, 20);
-    // More than the carrier has room for at first.
+    // More records than the carrier's first array holds.
     static GPollFD records[20];
     for (int i = 0; i < 20; i++) {
         records[i] = (GPollFD){.fd = dup(ends[0]), .events = G_IO_IN};
@@ -291,7 +291,7 @@ static void check_carrier(void)
     g_thread_join(thread);
     iterate(home, 3);
     g_assert_true(cgrun_carrier_owns_context(carrier));
-    // What it looks at is given up first: the carrier keeps it.
+    // The carrier keeps the hub that it observes, although its owner closes and releases the hub.
     cgrun_hub_close(canary.hub);
     g_source_unref(canary.hub);
     g_main_context_unref(further);
@@ -313,8 +313,8 @@ static gboolean once_readable(gint descriptor, GIOCondition condition, void *dat
     return once(data);
 }
 
-/// What the host dispatches is foreign work, and ends a wait. g_main_context_pending() dispatches nothing, however
-/// often it is called.
+/// Foreign work is what the host dispatches, and it ends a wait. g_main_context_pending() dispatches nothing, so
+/// repeated calls change nothing.
 static void check_pending(void)
 {
     int ends[2];
@@ -334,7 +334,7 @@ static void check_pending(void)
         unsigned stale = loop.stale;
         for (int i = 0; i < round; i++)
             g_assert_true(g_main_context_pending(context));
-        // Found by the poll only: the last sentinel is ready as well, until the check.
+        // Only the poll finds this source. Until the check, the last sentinel is ready as well.
         GSource *source = g_unix_fd_source_new(ends[0], G_IO_IN);
         g_source_set_callback(source, (GSourceFunc)(void (*)(void))once_readable, &foreign, NULL);
         if (round % 2 == 1)
@@ -361,7 +361,7 @@ static void iterate_once(void *data)
     iterate(g_source_get_context(((Loop *)data)->hub), 1);
 }
 
-/// A callback of the host's with a nested loop, in which the hub runs a head of a pass.
+/// A host callback with a nested loop, in which the hub runs the head of a pass.
 static gboolean iterate_with_work(void *data)
 {
     ((Loop *)data)->has_work = true;
@@ -369,7 +369,7 @@ static gboolean iterate_with_work(void *data)
     return FALSE;
 }
 
-/// A nested loop that has ended, a record that has come, and what we ourselves have interrupted.
+/// A wait after a nested loop has ended, after a record was added, and after the hub interrupted the poll itself.
 static void check_wait(void)
 {
     int ends[2];
@@ -397,7 +397,7 @@ static void check_wait(void)
     loop.has_work = true;
     iterate(context, 1);
     unsigned stale = loop.stale;
-    // A nested loop in a callback of ours is part of that callback. One in a foreign callback is foreign work.
+    // A nested loop in a callback of the hub is part of the callback. In a foreign callback it is foreign work.
     loop.body = iterate_once;
     iterate(context, 2);
     g_assert_null(loop.body);
@@ -409,7 +409,7 @@ static void check_wait(void)
     g_assert_cmpuint(loop.dispatched, ==, before + 2);
     g_assert_cmpuint(loop.stale, ==, stale + 1);
 
-    // A dispatch without a head is none of the host's either. The end of a wait asks for one.
+    // A dispatch without a head is not foreign work either. The end of a wait asks for a head.
     iterate(context, 2);
     g_assert_true(loop.may_sleep);
     stale = loop.stale;
@@ -435,7 +435,7 @@ static void *iterate_elsewhere(void *data)
     return NULL;
 }
 
-/// On another thread hub and sentinels are silent.
+/// On another thread the hub and its sentinels do nothing.
 static void check_silence(void)
 {
     GMainContext *context = g_main_context_new();
@@ -468,7 +468,7 @@ static void *ask(void *data)
     return GINT_TO_POINTER(cgrun_sample_take(data, SIGURG, 200000000, &sample));
 }
 
-/// A thread says where it stands. One that has the kernel's id of a thread that has ended does not answer for that.
+/// A thread reports its stack. A thread that reuses the kernel id of an ended thread does not report in its place.
 static void check_asking(void)
 {
     cgrun_beat *beat = cgrun_beat_new();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lock in a process that sandboxes itself after the library was loaded: from then on membarrier(2) fails, and
-// whoever sleeps for the lock must be woken all the same. A process of its own, since a filter stays: grun-lock-check
-// EPERM or ENOSYS; and, by grun-lock-check fork, in a forked child. LockTests runs it. grun-lock-check barrier looks
-// for as long as it takes a sleeper without its barrier to be forgotten, which items-bite wants to know;
-// scripts/lock-model is the same on paper.
+// Tests the lock in a process that sandboxes itself after the library was loaded. From then on membarrier(2) fails, and
+// a thread that sleeps for the lock must still be woken. This is a separate program, because a filter is permanent:
+// grun-lock-check EPERM or ENOSYS. `grun-lock-check fork` tests a forked child. LockTests runs both. `grun-lock-check
+// barrier` runs long enough to miss a sleeper without its barrier, for items-bite. scripts/lock-model checks the same
+// in a model.
 
 #define _GNU_SOURCE
 
@@ -28,12 +28,12 @@ enum { ROUNDS = 1000, SECONDS = 2, SECONDS_FOR_A_BARRIER = 20, PATIENCE = 20, LI
 
 static cgrun_lock lock;
 static unsigned long guarded;
-/// The round that the second thread is to make, and the last one that it has made. Neither goes on without the other.
+/// The round that the second thread shall make, and the last round that it has made. Each thread waits for the other.
 static unsigned long wanted, had;
 static const unsigned long NO_MORE = ~0ul;
 static bool is_over;
 
-/// From now on, in every thread of the process, membarrier answers `error`. Everything else is let through.
+/// From now on, in every thread of the process, membarrier fails with `error`. Other calls are allowed.
 static bool forbid_membarrier(int error)
 {
     struct sock_filter filter[] = {
@@ -53,7 +53,7 @@ static void relax(unsigned looks)
         sched_yield();
 }
 
-/// Wants the lock while the other one is about to give it up.
+/// Takes the lock while the other thread is about to release it.
 static void *follow(void *unused)
 {
     (void)unused;
@@ -69,8 +69,8 @@ static void *follow(void *unused)
     }
 }
 
-/// As long as stores wait for memory, a processor looks further ahead than it has stored: what the sleeper's barrier is
-/// for.
+/// Makes stores wait for memory. Meanwhile the processor executes loads ahead of its stores. The sleeper's barrier
+/// exists for this case.
 static void *lead(void *unused)
 {
     (void)unused;
@@ -83,7 +83,7 @@ static void *lead(void *unused)
         cgrun_lock_take(&lock);
         guarded++;
         __atomic_store_n(&wanted, round, __ATOMIC_RELEASE);
-        // Somewhere in here the other one has looked often enough.
+        // During this loop the other thread stops spinning and sleeps.
         for (unsigned looks = (random >> 40) % 8000; looks > 0; looks--)
             __asm__ volatile("" ::: "memory");
         for (unsigned line = 0; line < 8; line++)
@@ -97,14 +97,14 @@ static void *lead(void *unused)
     return NULL;
 }
 
-/// In seconds; as the tests', for whoever expects it to fail.
+/// The patience in seconds. The tests shorten it if they expect a failure.
 static int patience(void)
 {
     const char *wanted = getenv("GRUN_PATIENCE");
     return wanted != NULL ? atoi(wanted) : PATIENCE;
 }
 
-/// Until that is so one round follows the other, or the process ends.
+/// Waits until the condition holds. Ends the process if the rounds stop.
 static void watch(bool (*is_enough)(unsigned long rounds))
 {
     unsigned long last = 0;
@@ -116,7 +116,7 @@ static void watch(bool (*is_enough)(unsigned long rounds))
             last = now;
             moved = cgrun_now();
         } else if (cgrun_now() - moved > patience() * INT64_C(1000000000)) {
-            printf("lock-check: a thread sleeps for a lock that nobody has\n");
+            printf("lock-check: a thread sleeps for a free lock\n");
             exit(1);
         }
     }
@@ -144,8 +144,7 @@ static void *take_once(void *unused)
     return unused;
 }
 
-/// One who was giving the lock up when membarrier failed for the first time may have overlooked that somebody was about
-/// to sleep for it.
+/// A thread that was releasing the lock when membarrier first failed may have missed a thread that was about to sleep.
 static void overlook_a_sleeper(void)
 {
     pthread_t sleeper;
@@ -165,7 +164,7 @@ static int fail(const char *what)
     return 1;
 }
 
-/// As another thread would have had it, which a child does not have.
+/// The lock is held during the fork, as if by another thread, which the child does not have.
 static int want_it_in_a_child(void)
 {
     cgrun_watch_fork();
@@ -229,7 +228,7 @@ int main(int count, char **arguments)
     begin();
     if (strcmp(what, "barrier") == 0) {
         make_rounds(SECONDS_FOR_A_BARRIER);
-        return have_taken_turns() ? pass() : fail("two threads had it at once");
+        return have_taken_turns() ? pass() : fail("two threads had the lock at the same time");
     }
     make_rounds(0);
     int error = strcmp(what, "EPERM") == 0 ? EPERM : ENOSYS;
@@ -240,10 +239,10 @@ int main(int count, char **arguments)
     unsigned long before = __atomic_load_n(&had, __ATOMIC_RELAXED);
     make_rounds(SECONDS);
     if (!have_taken_turns())
-        return fail("two threads had it at once");
+        return fail("two threads had the lock at the same time");
     fprintf(stderr, "lock-check: %lu rounds, %lu of them without membarrier\n", had, had - before);
     overlook_a_sleeper();
     if (!cgrun_lock_needs_fence)
-        return fail("nobody has gone over to the fence");
+        return fail("no thread has switched to the fence");
     return pass();
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program whose main actor lives on the main loop: prints a line for each thing that a nested run has served.
+// A program whose main actor runs on the main loop. It prints a line for each work item of a nested run.
 
 import CGRunGLib
 import Dispatch
 import GRunLoop
 import GRunLoopMainExecutor
 
-/// The work that was served.
+/// The work that was served so far.
 @MainActor enum Served {
     static var things: Set<String> = []
 
@@ -38,7 +38,7 @@ import GRunLoopMainExecutor
     Served.things = []
 }
 
-/// A run that is nested in whatever calls it.
+/// Starts a nested run.
 @MainActor func run(for span: Duration) { GRunLoop.main.run(for: span) }
 
 try GRunLoop.MainExecutor.install()

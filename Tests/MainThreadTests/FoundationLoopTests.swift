@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands beside the main loop: Foundation's own.
+// Foundation's own run loop on the main thread.
 
 import Foundation
 import GRunLoop

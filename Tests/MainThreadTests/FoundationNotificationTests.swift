@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random sequences for Foundation's notification queue, under its run loop, and for ours: what is posted is the same.
+// Runs random sequences on Foundation's notification queue and on ours, and compares the posted notifications.
 //
-// Compared is what is posted in each run of a mode, as a set: the order of what is asap and what is for idleness is not
-// compared, which swift-corelibs-foundation posts the other way round. That posts in common modes only, and in none
-// that is named `.common`: so all modes here are made common, and are named one by one.
+// The test compares the set of notifications of each run. It ignores the order of `.asap` and `.whenIdle`, because
+// swift-corelibs-foundation posts them the other way round. That library posts only in common modes, and not in
+// `.common` itself. So all modes here are common and are named one by one.
 
 import CoreFoundation
 import Foundation
@@ -13,11 +13,11 @@ import XCTest
 
 private final class Someone: NSObject, Sendable {}
 
-/// What both queues are told. Names and senders are indices; no sender is nil.
+/// A step for both queues. Names and senders are indices; nil means no sender.
 private enum Step {
     case enqueue(name: Int, sender: Int?, payload: Int, style: Int, coalescing: Int, modes: [Int])
     case dequeue(name: Int, sender: Int?, coalescing: Int)
-    /// A run of a mode, which these steps begin.
+    /// A run of a mode. The steps are made at its entry.
     indirect case run(mode: Int, [Step])
 }
 
@@ -50,17 +50,17 @@ private struct Generator: RandomNumberGenerator {
     }
 }
 
-/// One of the queues, and the loop that it is in.
+/// One of the two queues, with its loop.
 private protocol Side: AnyObject {
     func enqueue(_ name: Int, _ sender: Someone?, _ payload: Int, _ style: Int, _ coalescing: Int, _ modes: [Int])
     func dequeue(_ name: Int, _ sender: Someone?, _ coalescing: Int)
-    /// Runs a mode until all is posted that it posts; calls `body` at its entry.
+    /// Runs a mode until everything for it is posted. Calls `body` at the entry of the run.
     func run(_ mode: Int, _ body: @escaping () -> Void)
     var posted: [Int] { get set }
 }
 
 extension Side {
-    /// Of each run, and of what lies between two, what was posted, sorted.
+    /// Returns the sorted notifications of each run, and of the time between two runs.
     func results(of steps: [Step], _ senders: [Someone]) -> [[Int]] {
         var results: [[Int]] = []
         func note() {
@@ -150,7 +150,7 @@ private final class OurSide: Side {
     private var observation: GRunLoop.Observation?
     nonisolated(unsafe) var posted: [Int] = []
 
-    /// In virtual time: a run lasts until nothing is left to do, and takes none.
+    /// Uses virtual time, so a run ends as soon as nothing is left to do.
     init(_ loop: GRunLoop) {
         self.loop = loop
         queue = .init(on: loop)
@@ -185,13 +185,13 @@ final class FoundationNotificationTests: MainThreadTestCase {
     /// item 223: coalescing, modes and dequeue give what Foundation's queue gives
     func testSequences() {
         let senders = [Someone(), Someone()]
-        // One for all: Foundation never lets go of a queue, and each observer of one asks all of them.
+        // All seeds share one queue, because Foundation never releases a queue, and an observer affects all queues.
         let theirs = FoundationSide()
         defer { theirs.end() }
         var count = 0
         for seed in 1...500 as ClosedRange<UInt64> {
             var generator = Generator(state: seed)
-            // A run of each mode at the end: nothing is left that any posts.
+            // The last run of each mode posts everything that is left.
             let steps = generator.steps(30, runs: true) + (0..<3).map { Step.run(mode: $0, []) }
             let expected = theirs.results(of: steps, senders)
             for name in 0..<3 { theirs.dequeue(name, nil, 1) }
@@ -200,7 +200,7 @@ final class FoundationNotificationTests: MainThreadTestCase {
             count += expected.joined().count
             if results != expected { return }
         }
-        // That much was posted, so that there was something to compare.
+        // Enough notifications were posted to compare.
         XCTAssertGreaterThan(count, 1000)
     }
 }

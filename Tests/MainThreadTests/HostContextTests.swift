@@ -9,7 +9,7 @@ import TestSupport
 import XCTest
 
 final class HostContextTests: MainThreadTestCase {
-    /// A further context of a mode, until the end of the test.
+    /// Adds a further context to a mode until the end of the test.
     private func furtherContext(_ mode: GRunLoop.Mode = .default) -> TestContext {
         let context = TestContext()
         loop.add(GRunLoop.Context(context.pointer), forMode: mode)
@@ -21,7 +21,7 @@ final class HostContextTests: MainThreadTestCase {
         addTeardownBlock { source.destroy() }
     }
 
-    /// Its timeouts and what another thread attaches while the host sleeps are served by the loop, in the ambient mode.
+    /// In the ambient mode, the loop serves timeouts, and sources that another thread attaches during the host's sleep.
     func testIsServed() {
         let context = furtherContext()
         let trace = Recorder()
@@ -42,7 +42,7 @@ final class HostContextTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["timeout in kCFRunLoopDefaultMode", "idle"])
     }
 
-    /// The host polls its descriptors: each event is one dispatch, between afterWaiting and the next head.
+    /// The host polls the context's descriptors. Each event is one dispatch, between afterWaiting and the next head.
     func testDescriptor() {
         let context = furtherContext()
         let pipe = Pipe()
@@ -64,7 +64,7 @@ final class HostContextTests: MainThreadTestCase {
         }
     }
 
-    /// It is served in its mode only: while another ambient mode is pushed, it waits.
+    /// The context is served in its mode only. It waits while another ambient mode is pushed.
     func testWaitsForItsMode() throws {
         let context = furtherContext()
         let trace = Recorder()
@@ -82,7 +82,7 @@ final class HostContextTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["timer", "idle"])
     }
 
-    /// One that another thread owns is left alone, and served once that thread has let it go.
+    /// A context that another thread owns is not touched. It is served after that thread has released it.
     func testOwnedElsewhere() {
         let context = furtherContext()
         let trace = Recorder()
@@ -99,8 +99,8 @@ final class HostContextTests: MainThreadTestCase {
         iterateHost { !trace.lines.isEmpty }
     }
 
-    /// A context whose last reference goes with its removal is freed outside prepare: what its sources notify is user
-    /// code.
+    /// If its removal releases a context's last reference, the context is freed outside prepare, because its sources'
+    /// notifies are user code.
     func testIsFreedOutsideOfPrepare() {
         let isGone = Flag()
         let context = try? XCTUnwrap(g_main_context_new())
@@ -125,8 +125,8 @@ final class HostContextTests: MainThreadTestCase {
         XCTAssertTrue(isGone.isSet)
     }
 
-    /// item 196: so it is where it goes in its own callback, a loop of the host's that is nested there has seen that it
-    /// has gone, and the pass goes on with a timer.
+    /// item 196: as testIsFreedOutsideOfPrepare(), but the context is removed in its own callback. A loop of the host,
+    /// nested there, has seen the removal, and the pass goes on with a timer.
     func testIsFreedWithoutALockInItsOwnPass() throws {
         let (isGone, trace) = (Flag(), Recorder())
         let context = try XCTUnwrap(g_main_context_new())
@@ -153,7 +153,7 @@ final class HostContextTests: MainThreadTestCase {
             GRunLoop.main.add(timer, forMode: .default)
             return false
         }
-        // The hub is dispatched for its own sake, and the context by its pass.
+        // The first pass dispatches the hub, and the context is dispatched by a later pass.
         after(.zero) { trace("first") }
         iterateHost { isGone.isSet }
         XCTAssertEqual(trace.lines, ["first", "removed", "timer"])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's endless run begins with entry and ends with exit: at detach(), or with the loop's thread. And the loops
-// that must end.
+// The host's endless run begins with entry and ends with exit, at detach() or at the end of the loop's thread. Draining
+// loops must end.
 
 import CGRunGLib
 import GRunLoop
@@ -8,7 +8,7 @@ import TestSupport
 import XCTest
 
 final class HostEndTests: MainThreadTestCase {
-    /// Entry comes once, exit at detach(), and a loop that is attached again begins anew.
+    /// Entry comes once, exit comes at detach(), and a newly attached loop starts again with entry.
     func testDetachAndAttach() {
         let trace = Recorder()
         freshHostedRun()
@@ -35,7 +35,7 @@ final class HostEndTests: MainThreadTestCase {
         }
     }
 
-    /// A wait that is open is ended before the run is.
+    /// If detach() comes during a wait, afterWaiting comes before exit.
     func testDetachInAWait() {
         let trace = Recorder()
         freshHostedRun()
@@ -47,8 +47,8 @@ final class HostEndTests: MainThreadTestCase {
             trace.lines, ["entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "exit"])
     }
 
-    /// item 70: a wake-up while the host's run ends is nobody's: no pass of it is left, and the next run does not begin
-    /// with it.
+    /// item 70: a wake-up during the end of the host's run has no effect: that run makes no further pass, and the next
+    /// run ignores the wake-up.
     func testWakeUpAtTheEnd() {
         freshHostedRun()
         let exits = Counter()
@@ -56,7 +56,7 @@ final class HostEndTests: MainThreadTestCase {
             loop.wakeUp()
             exits.increment()
         }
-        // A loop that was only touched enters no run.
+        // freshHostedRun() only attaches the loop, which enters no run, so the host iterates once here.
         settleHost()
         freshHostedRun()
         XCTAssertEqual(exits.value, 1)
@@ -67,7 +67,7 @@ final class HostEndTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["beforeWaiting"])
     }
 
-    /// Inside a callout it is refused with a message, whoever drives; a detached loop cannot be run, and says why.
+    /// Every driver refuses detach() in a callout with a message. A detached loop cannot be run, and logs the reason.
     func testMisuse() {
         let messages = Shared<[String]>([])
         let attempt: @Sendable () -> Void = {
@@ -90,7 +90,7 @@ final class HostEndTests: MainThreadTestCase {
         XCTAssertEqual(loop.run(for: .zero), .timedOut)
     }
 
-    /// The context of another thread's loop, iterated by a host there: exit comes when the thread ends.
+    /// A host iterates another thread's loop on that thread. Exit comes when the thread ends.
     func testThreadEnds() {
         let trace = Recorder()
         let thread = LoopThread { loop in
@@ -104,7 +104,7 @@ final class HostEndTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["entry", "block", "end of the thread's body", "exit"])
     }
 
-    /// Both loops that drain a context end, with observers of all activities, whatever the loop had to do (T2).
+    /// Two loops drain a context. Both end, with observers of all activities, after any work of the loop (T2).
     func testDrainingLoopsEnd() {
         let trace = Recorder()
         observe(trace)
@@ -120,7 +120,7 @@ final class HostEndTests: MainThreadTestCase {
                     trace("idle")
                     return false
                 }
-                // A slice that another process has used up is followed by a yield, in which it ends early.
+                // If another process uses up a slice, the hub yields, and the drain ends early in that yield.
                 for _ in 0..<4 { drain() }
                 XCTAssertEqual(Set(["source", "block", "timer", "idle"]).subtracting(trace.take()), [])
                 withExtendedLifetime(idle) {}
@@ -128,8 +128,8 @@ final class HostEndTests: MainThreadTestCase {
         }
     }
 
-    /// Iterations that find nothing to do are no sleeps: a pair comes only of one in which the processor was lost for
-    /// as long as a sleep takes.
+    /// Idle iterations are not sleeps. A pair only comes for an iteration in which the thread lost the processor for as
+    /// long as a sleep takes.
     func testIdleIterations() {
         let pairs = Counter()
         temporary(GRunLoop.Observer(activities: .beforeWaiting) { _, _ in pairs.increment() })
@@ -142,13 +142,13 @@ final class HostEndTests: MainThreadTestCase {
             "hosted: 100000 iterations without waiting: \(pairs.value) pairs, \(LongIteration.count) iterations as "
                 + "long as a sleep"
         )
-        // The first one is what is under way when the observer comes.
+        // The observer is added during a pair, which counts as well.
         XCTAssertLessThanOrEqual(pairs.value, LongIteration.count + 1)
     }
 }
 
-/// A source of GLib's that is never ready, and counts the iterations whose poll seems to have slept: it reads the clock
-/// that all sources of an iteration see. Main thread only.
+/// A GLib source that is never ready. It counts the iterations whose poll seems to have slept, by the clock that all
+/// sources of an iteration read. Main thread only.
 private enum LongIteration {
     nonisolated(unsafe) static var count = 0
     nonisolated(unsafe) private static var prepared: gint64 = 0
@@ -160,7 +160,7 @@ private enum LongIteration {
             return 0
         },
         check: { source in
-            // What the hub takes for a sleep.
+            // The hub takes this time for a sleep.
             if g_source_get_time(source) - LongIteration.prepared >= 20 { LongIteration.count += 1 }
             return 0
         },

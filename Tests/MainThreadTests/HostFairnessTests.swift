@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time slice: work of ours without end leaves everybody else their turn, whoever drives.
+// The time slice: endless work of the loop leaves all other work its turn, under every driver.
 
 import CGRunGLib
 import Dispatch
@@ -8,15 +8,15 @@ import Glibc
 import TestSupport
 import XCTest
 
-/// Work that never ends, until it is told to.
+/// Work that goes on until end() is called.
 private final class Flood: Sendable {
     static let kinds: [Endless] = [.quietSource, .quietBlock, .timer, .descriptor, .port, .mainQueue]
     static let item = Duration.microseconds(20)
-    /// So many calls are a flood: a run of ours is stopped then.
+    /// After this number of calls, a run of the loop is stopped.
     static let enough = 6000
 
     let calls = Counter()
-    /// Calls without a turn of the host's: the present row, and the longest.
+    /// Calls in a row without a turn of the host: the present row, and the longest.
     private let row = Shared((now: 0, longest: 0))
     private let isOver = Shared(false)
     private let underWay = Shared(0)
@@ -27,7 +27,7 @@ private final class Flood: Sendable {
         self.order = order
     }
 
-    /// Whether to go on.
+    /// Counts a call. Returns whether the work goes on.
     private func again() -> Bool {
         if calls.increment() == Self.enough { GRunLoop.main.stop() }
         row.update {
@@ -39,7 +39,7 @@ private final class Flood: Sendable {
         return !isOver.value
     }
 
-    /// Begins one of a kind.
+    /// Starts a flood of this kind.
     func begin(_ kind: Endless) throws {
         underWay.update { $0 += 1 }
         try kind.begin(order: order) { [self] in again() }
@@ -49,7 +49,7 @@ private final class Flood: Sendable {
 
     var longestRow: Int { row.value.longest }
 
-    /// Each kind has ended when this returns.
+    /// Returns after each kind has ended.
     func end() {
         isOver.value = true
         while underWay.value > 0 { g_main_context_iteration(nil, 0) }
@@ -59,7 +59,7 @@ private final class Flood: Sendable {
 final class HostFairnessTests: MainThreadTestCase {
     override var timeSlice: Duration { .milliseconds(4) }
 
-    /// Idle work of the host's at the priority of a GTK program's, always ready.
+    /// Idle work of the host at the priority that GTK programs use. It is always ready.
     private func foreignIdle(_ body: @escaping @Sendable () -> Void) -> GLibSource {
         let source = GLibSource.idle(nil, priority: 200) {
             body()
@@ -69,8 +69,8 @@ final class HostFairnessTests: MainThreadTestCase {
         return source
     }
 
-    /// What `drive` lets the host's idle work do beside a flood of each kind, and of all at once: it has its turn after
-    /// a slice's worth of calls, however long that takes where others use the processor.
+    /// Floods the loop with each kind, and with all kinds together. The host's idle work must have its turn after the
+    /// calls of one slice. The test counts calls, not time, because other processes may use the processor.
     private func checkFloods(_ driver: String, _ drive: (Flood) -> Void) throws {
         for kinds in Flood.kinds.map({ [$0] }) + [Flood.kinds] {
             settleSlice()
@@ -90,25 +90,25 @@ final class HostFairnessTests: MainThreadTestCase {
                 "hosted: flood under \(driver): \(name): \(calls) calls of ours, \(others.value) of the host's idle "
                     + "work, at most \(longest) in a row")
             XCTAssertGreaterThanOrEqual(calls, Flood.enough, name)
-            // The host's turn is up to three dispatches.
+            // One turn of the host has up to three dispatches.
             XCTAssertLessThanOrEqual(others.value, 3 * calls, name)
-            // A slice is overrun by eight short items in each step of a pass, and begins with the first of them.
+            // Eight short items in each step of a pass may exceed the slice, which begins with the first item.
             XCTAssertLessThanOrEqual(longest, Int(loop.timeSlice / Flood.item) + 8 * (kinds.count + 1), name)
         }
     }
 
-    /// items 50, 190: a flood of ours leaves a host's lowest priority its turn.
+    /// items 50, 190: a flood of the loop leaves a turn for the lowest priority of the host.
     func testFloodsUnderAHost() throws {
         try checkFloods("a host") { flood in iterateHost { flood.calls.value >= Flood.enough } }
     }
 
-    /// items 50, 53, 190: so does one in a run of ours, also where the main queue is never empty.
+    /// items 50, 53, 190: a flood in a run of the loop leaves it a turn too, even if the main queue is never empty.
     func testFloodsInARunOfOurs() throws {
         try checkFloods("a run of ours") { _ in loop.run() }
     }
 
-    /// Two of every kind are always ready, and another thread may wake the loop all the time: each must have its part
-    /// of the calls.
+    /// Two sources of every kind are always ready, and another thread may wake the loop all the time. Each source must
+    /// get its share of the calls.
     private func checkTurns(
         of kinds: [Endless] = Flood.kinds, orders: [Int] = [0, 1], slice: Duration = .zero, besideWakeUps: Bool = false,
         part: Int = 20,
@@ -133,35 +133,35 @@ final class HostFairnessTests: MainThreadTestCase {
         }
     }
 
-    /// items 50, 53, 190: no kind keeps another from its turn.
+    /// items 50, 53, 190: no kind starves another one under a host.
     func testEveryKindHasItsTurnUnderAHost() throws {
         try checkTurns { for _ in 0..<4000 { g_main_context_iteration(nil, 0) } }
     }
 
-    /// items 50, 53, 190: no kind keeps another from its turn.
+    /// items 50, 53, 190: no kind starves another one in a run of the loop.
     func testEveryKindHasItsTurnInARunOfOurs() throws {
         try checkTurns { loop.run(for: .milliseconds(300)) }
     }
 
-    /// items 50, 53, 190: no kind keeps another from its turn.
+    /// items 50, 53, 190: no kind starves another one in runs that return after a source.
     func testEveryKindHasItsTurnInRunsOfASource() throws {
-        // Of two sources the first in order is the only one that such a run performs (item 54).
+        // Of two sources with different orders, such a run performs only the first (item 54).
         try checkTurns(orders: [0, 0]) {
             for _ in 0..<1000 { loop.run(for: .seconds(1), returningAfterSourceHandled: true) }
         }
     }
 
-    /// items 50, 53, 190: nor does a thread that wakes the loop for ever, although up to sixteen passes for it ask
-    /// nobody else.
+    /// items 50, 53, 190: a thread that keeps waking the loop starves no kind, although up to sixteen passes for a
+    /// wake-up do not look at other work.
     func testEveryKindHasItsTurnBesideWakeUps() throws {
         let slice = loop.timeSlice
         try checkTurns(slice: slice, besideWakeUps: true, part: 1000) { iterateHost(for: .milliseconds(300)) }
         try checkTurns(slice: slice, besideWakeUps: true, part: 1000) { loop.run(for: .milliseconds(300)) }
     }
 
-    /// items 52, 53, 190: nor where no slice is ever used up: that the main queue is asked first is no turn of its, and
-    /// a wake-up that asks nobody else is nobody's turn. Beside a port whose messages never end, which no poll has to
-    /// tell, the kernel is asked at each 64th pass.
+    /// items 52, 53, 190: no kind starves even if no slice is used up. An early look at the main queue does not count
+    /// as its turn, and neither does a pass for a wake-up. An endless port needs no poll, so every 64th pass asks the
+    /// kernel.
     func testEveryKindHasItsTurnWithoutASlice() throws {
         let others = Flood.kinds.filter { $0.name != Endless.port.name }
         for (kinds, wakes, part) in [(others, false, 20), (Flood.kinds, false, 250), (Flood.kinds, true, 1000)] {
@@ -174,24 +174,24 @@ final class HostFairnessTests: MainThreadTestCase {
                 loop.add(observer, forMode: .default)
                 loop.run()
                 observer.invalidate()
-                // A host would not come back from what is still under way.
+                // Otherwise the host's iterations, which end the floods, would not return.
                 loop.timeSlice = .zero
             }
         }
     }
 
-    /// The lines, one for each stretch of equal ones.
+    /// The recorded lines, with equal neighbours merged.
     private func stretches(_ trace: Recorder) -> [String] {
         trace.take().reduce(into: []) { if $0.last != $1 { $0.append($1) } }
     }
 
-    /// A slice that was used up is followed by iterations without us.
+    /// The hub yields for some iterations after a used-up slice. This runs them.
     private func settleSlice() {
         for _ in 0..<4 { settleHost() }
     }
 
-    /// In which order three items of one step are called that each work for `span`, beside idle work of the host's that
-    /// is always ready.
+    /// Returns the order of three items of one step that each work for `span`, beside idle work of the host that is
+    /// always ready.
     private func turns(of span: Duration, kind: String = "block") -> [String] {
         settleSlice()
         let trace = Recorder()
@@ -216,8 +216,8 @@ final class HostFairnessTests: MainThreadTestCase {
         return stretches(trace)
     }
 
-    /// Frames of the host's that take long, one directly after another, take turns with an item that takes longer than
-    /// the slice: their turn is not three of them.
+    /// The host's long frames, one directly after another, alternate with an item that takes longer than the slice. One
+    /// turn of the host is one long frame, not three.
     private func checkTurnsWithFrames(_ drive: (Recorder) -> Void) {
         settleSlice()
         let trace = Recorder()
@@ -243,14 +243,14 @@ final class HostFairnessTests: MainThreadTestCase {
         XCTAssertEqual(stretches(trace), lines)
     }
 
-    /// items 50, 190: the host's turn is over once it has taken long.
+    /// items 50, 190: a long dispatch ends the host's turn.
     func testTurnsWithFramesUnderAHost() { checkTurnsWithFrames { trace in iterateHost { trace.lines.count > 12 } } }
 
-    /// items 50, 190: so is that of GLib's sources in a run of ours.
+    /// items 50, 190: a long dispatch of a GLib source ends its turn in a run of the loop.
     func testTurnsWithFramesInARunOfOurs() { checkTurnsWithFrames { _ in loop.run() } }
 
-    /// items 50, 190: items longer than the slice take turns with the host, the first of them as well; zero and a
-    /// negative one are one item each; a long one is no limit.
+    /// items 50, 190: items longer than the slice alternate with the host, from the first item on. A slice of zero or
+    /// less means one item. A long slice means no limit.
     func testLength() {
         let inTurns = ["one", "idle", "two", "idle", "three", "idle"]
         let atOnce = ["one", "two", "three", "idle"]
@@ -269,7 +269,7 @@ final class HostFairnessTests: MainThreadTestCase {
         }
     }
 
-    /// A snapshot of the main queue is run to its end, and counts: what comes after it waits for the others.
+    /// A snapshot of the main queue runs to its end, and its time counts. Later items wait for the host's turn.
     func testMainQueueSnapshotCounts() {
         settleSlice()
         let trace = Recorder()
@@ -289,7 +289,7 @@ final class HostFairnessTests: MainThreadTestCase {
         idle.destroy()
     }
 
-    /// An item that uses the slice up in the tail of a pass is followed by the next pass, as any other.
+    /// If an item uses the slice up in the tail of a pass, the next pass still follows.
     func testPassFollowsALongItem() {
         let trace = Recorder()
         observe(trace, .default, .beforeTimers)
@@ -301,12 +301,12 @@ final class HostFairnessTests: MainThreadTestCase {
         }
         iterateHost { trace.lines.contains("timer") }
         settleSlice()
-        // A perturbed look may add another pass.
+        // With GRUN_PERTURB, another pass may follow.
         let isPerturbed = getenv("GRUN_PERTURB") != nil
         XCTAssertEqual(isPerturbed ? Array(trace.lines.prefix(2)) : trace.lines, ["timer", "beforeTimers"])
     }
 
-    /// A run of ours interrupts a long step only for what is ready, and goes on where it was.
+    /// A run of the loop interrupts a long step only for ready foreign work, and then continues the step.
     func testStepOfARunIsInterrupted() {
         for isForeignReady in [true, false] {
             let trace = Recorder()
@@ -326,7 +326,7 @@ final class HostFairnessTests: MainThreadTestCase {
         }
     }
 
-    /// What one of `count` items costs of the thread's time, where each has a pass of its own.
+    /// Returns the processor time per item of `count` items that each have their own pass.
     private func costOfATurn(of kind: String, among count: Int) throws -> Double {
         loop.timeSlice = .zero
         let calls = Counter()
@@ -350,8 +350,8 @@ final class HostFairnessTests: MainThreadTestCase {
         return (end - start) / .nanoseconds(1) / Double(count)
     }
 
-    /// Were they listed or sorted in each pass, a slice would end before it has served anything: 100,000 timers that
-    /// were due at once were never done.
+    /// A pass must not list or sort all items, because the slice would end before it serves one. 100,000 timers that
+    /// were due at the same time once never finished.
     func testTurnsOfManyCostNoMore() throws {
         for kind in ["timer", "source", "perform", "block"] {
             let few = try costOfATurn(of: kind, among: 500)
@@ -360,7 +360,7 @@ final class HostFairnessTests: MainThreadTestCase {
         }
     }
 
-    /// item 41: a pass that is cut in its head goes on with a head: observers see what the source has left to be done.
+    /// item 41: a pass that is cut in its head continues with a head, so observers see the source's new block.
     func testCutPassGoesOnWithAHead() {
         settleSlice()
         loop.timeSlice = .zero
@@ -375,7 +375,7 @@ final class HostFairnessTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["head", "source", "head", "block"])
     }
 
-    /// A flood of performs leaves the host its turns as any other does.
+    /// A flood of performs leaves the host its turns, like any other flood.
     func testPerformsAreCut() throws {
         settleSlice()
         let trace = Recorder()

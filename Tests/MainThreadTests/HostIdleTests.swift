@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Idle work while a host drives: it comes when nothing is ready, neither of ours nor of the host's.
+// Idle work under a host: it runs when neither the loop nor the host has anything ready.
 
 import CGRunGLib
 import Dispatch
@@ -16,8 +16,8 @@ final class HostIdleTests: MainThreadTestCase {
         return queue
     }
 
-    /// item 271: one closure a pass, after the observers of beforeWaiting, and without a sleep between two of them.
-    /// Then the host sleeps.
+    /// item 271: one closure runs per pass, after the beforeWaiting observers, without a sleep between two closures.
+    /// After the last closure the host sleeps.
     func testOrder() {
         let trace = Recorder()
         freshHostedRun()
@@ -32,7 +32,7 @@ final class HostIdleTests: MainThreadTestCase {
         XCTAssertEqual(settleHost(), 0)
     }
 
-    /// Without any observer it is the same; and an empty queue leaves the host nothing to do.
+    /// The order without any observer. An empty queue leaves the host nothing to do.
     func testWithoutObservers() {
         let calls = Counter()
         freshHostedRun()
@@ -48,8 +48,8 @@ final class HostIdleTests: MainThreadTestCase {
         XCTAssertEqual(calls.value, 100)
     }
 
-    /// Nothing is called while a source of the host's is ready, however low its priority; and not while it has become
-    /// so in an observer of beforeWaiting or in the closure before.
+    /// No closure runs while a source of the host is ready, even at a low priority. This includes sources that became
+    /// ready in a beforeWaiting observer or in the previous closure.
     func testForeignSourcesComeFirst() {
         let trace = Recorder()
         freshHostedRun()
@@ -82,7 +82,7 @@ final class HostIdleTests: MainThreadTestCase {
         foreign.destroy()
     }
 
-    /// What is ready of ours comes first, too: made so by an observer of beforeWaiting, without waking the loop.
+    /// The loop's own ready items also come first, even if a beforeWaiting observer made them ready without a wake-up.
     func testOurItemsComeFirst() throws {
         let trace = Recorder()
         freshHostedRun()
@@ -111,7 +111,7 @@ final class HostIdleTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines.suffix(2), ["quiet block", "work"])
     }
 
-    /// For a time a pass: no pass comes between the closures, but those that are enqueued meanwhile wait for one.
+    /// Closures run for a given time per pass. Closures that are enqueued meanwhile wait for the next pass.
     func testTimePerPass() {
         let trace = Recorder()
         freshHostedRun()
@@ -127,7 +127,7 @@ final class HostIdleTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["beforeTimers", "1", "2", "3", "beforeTimers", "later", "beforeTimers"])
     }
 
-    /// A closure that enqueues itself leaves the host's sources their turn, and ours.
+    /// A closure that enqueues itself leaves the sources of the host and of the loop their turns.
     func testEnqueuesItself() {
         let (calls, ticked, fired) = (Counter(), Counter(), Flag())
         let queue = idleQueue()
@@ -144,7 +144,7 @@ final class HostIdleTests: MainThreadTestCase {
         queue.invalidate()
     }
 
-    /// Another thread's closure wakes a host that sleeps, again and again.
+    /// A closure from another thread wakes a sleeping host, repeatedly.
     func testAnotherThread() {
         let queue = idleQueue(.common)
         let calls = Counter()
@@ -159,8 +159,8 @@ final class HostIdleTests: MainThreadTestCase {
         join(worker)
     }
 
-    /// It rests while the host is served in another mode, and while a foreign loop runs inside a closure, where another
-    /// queue's work goes on.
+    /// A queue waits while the host serves another mode, and while a foreign loop runs inside one of its closures.
+    /// Other queues go on in that foreign loop.
     func testModesAndForeignLoops() throws {
         let trace = Recorder()
         freshHostedRun()
@@ -185,7 +185,7 @@ final class HostIdleTests: MainThreadTestCase {
         XCTAssertEqual(settleHost(), 0)
     }
 
-    /// A run of ours in a callback of the host's does the work of its mode, and so does the host afterwards.
+    /// A run in a host callback calls the closures of its mode, and so does the host afterwards.
     func testRunInACallback() {
         let trace = Recorder()
         freshHostedRun()
@@ -203,7 +203,7 @@ final class HostIdleTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["in the run", "run returned", "under the host"])
     }
 
-    /// g_main_context_pending() between two closures dispatches nothing, and takes nothing away.
+    /// g_main_context_pending() between two closures dispatches no closure and loses none.
     func testPending() {
         let trace = Recorder()
         freshHostedRun()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items of the behaviour list that are about the wait, while the wait is a host's.
+// Items of the behaviour list about the wait, for waits of a host.
 
 import CGRunGLib
 import GRunLoop
@@ -9,7 +9,7 @@ import XCTest
 final class HostItemTests: MainThreadTestCase {
     private let trace = Recorder()
 
-    /// Brings the host to where it would sleep, and forgets what happened until then.
+    /// Iterates the host until it would sleep, and forgets the recorded lines.
     private func settle() {
         freshHostedRun()
         observe(trace)
@@ -21,8 +21,8 @@ final class HostItemTests: MainThreadTestCase {
         iterateHost { trace.lines.contains("afterWaiting") && trace.lines.last == "beforeWaiting" }
     }
 
-    /// What is recorded until the host sleeps. Preempted in a poll that does not wait, it has slept, as far as anybody
-    /// can see, and what is left for after a sleep is there: then once more.
+    /// Returns the lines recorded until the host sleeps. If the thread is preempted in a poll without a wait, the host
+    /// seems to have slept, and serves `left` early. The attempt is repeated then.
     private func unlessPreempted(_ left: String, _ attempt: () -> Void) -> [String] {
         var found: [String] = []
         for _ in 0..<5 {
@@ -37,8 +37,8 @@ final class HostItemTests: MainThreadTestCase {
 
     private let pass = ["beforeTimers", "beforeSources", "beforeWaiting"]
 
-    /// items 46, 49: what a beforeWaiting observer signals or enqueues does not keep the host from sleeping, and is
-    /// served after it.
+    /// items 46, 49: the host still sleeps after a beforeWaiting observer has signalled or enqueued something, and
+    /// serves it afterwards.
     func testWhatBeforeWaitingLeaves() {
         settle()
         let source = source { [trace] in trace("source") }
@@ -85,7 +85,7 @@ final class HostItemTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["afterWaiting", "later"] + pass)
     }
 
-    /// item 48: nor is it forgotten where a sleep was ended only to begin again, in an iteration in which GLib did not
+    /// item 48: the block is not forgotten if a sleep ended only to be rearmed, in an iteration in which GLib did not
     /// check the hub.
     func testLeftBehindAfterARearm() {
         freshHostedRun()
@@ -112,7 +112,7 @@ final class HostItemTests: MainThreadTestCase {
         g_main_context_release(context)
         settleHost()
 
-        // The last one is enqueued in a head, so that it is for after the host's wait.
+        // The innermost block is enqueued in a head, so it waits for the end of the host's wait.
         loop.perform { [loop, trace] in
             loop.perform { loop.perform { trace("block") } }
         }
@@ -165,7 +165,7 @@ final class HostItemTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["afterWaiting", "timer"] + pass)
     }
 
-    /// item 71: one before the wait ends that at once.
+    /// item 71: a wake-up before the wait ends the wait immediately.
     func testWakeUpBeforeTheWait() {
         settle()
         loop.wakeUp()
@@ -177,7 +177,7 @@ final class HostItemTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines.filter { $0 != "wakes" }, ["afterWaiting"] + pass + ["afterWaiting"] + pass)
     }
 
-    /// items 46, 74: nor does another thread's signal between beforeWaiting and the sleep.
+    /// items 46, 74: another thread's signal between beforeWaiting and the sleep does not wake the host either.
     func testAnotherThreadsSignalInBeforeWaiting() {
         let trace = Recorder()
         freshHostedRun()
@@ -188,7 +188,7 @@ final class HostItemTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["timer", "source"])
     }
 
-    /// items 74, 75: a signal and a block of another thread alone do not wake the host; its next iteration serves them.
+    /// items 74, 75: another thread's signal or block alone does not wake the host. The next iteration serves it.
     func testNotWoken() {
         let source = source { [trace] in trace("source") }
         settle()
@@ -196,7 +196,7 @@ final class HostItemTests: MainThreadTestCase {
         whenAsleep { [loop, trace] in
             source.signal()
             loop.perform { trace("block") }
-            // Long enough for a host that was woken to be seen running.
+            // This time is long enough to notice a host that was woken.
             let wasWoken = waitUntil(timeout: .milliseconds(30)) { !trace.lines.isEmpty }
             trace(wasWoken ? "woken" : "asleep")
             isDone.set()
@@ -207,7 +207,7 @@ final class HostItemTests: MainThreadTestCase {
             trace.lines, ["asleep", "afterWaiting", "block", "beforeTimers", "beforeSources", "source"] + pass)
     }
 
-    /// items 76, 80: a timer that another thread adds re-arms the sleep; that is no pass of its own.
+    /// items 76, 80: a timer that another thread adds rearms the sleep without an additional pass.
     func testAddedTimer() {
         let late = GRunLoop.Timer(interval: .seconds(7200), repeats: false) { _ in }
         addTeardownBlock { late.invalidate() }
@@ -233,7 +233,7 @@ final class HostItemTests: MainThreadTestCase {
         iterateHost { trace.lines.contains("timer") && trace.lines.last == "beforeWaiting" }
     }
 
-    /// A source that was signalled, seen by g_main_context_pending(), and taken back does not perform (T11).
+    /// An invalidated source is not performed, even if g_main_context_pending() has seen its signal (T11).
     func testTakenBackAfterPending() {
         let source = source { [trace] in trace("source") }
         settleHost()
@@ -244,7 +244,7 @@ final class HostItemTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, [])
     }
 
-    /// Work of a host's callback is served before the host sleeps, without a pair of waits of its own.
+    /// Items that a host callback makes ready are served before the host sleeps, without another pair of activities.
     func testWorkOfACallback() {
         let source = source { [trace] in trace("source") }
         settle()
@@ -261,8 +261,7 @@ final class HostItemTests: MainThreadTestCase {
         withExtendedLifetime(timeout) {}
     }
 
-    /// A run of ours in a beforeWaiting observer, which serves the host's context too, does not keep the host from
-    /// sleeping.
+    /// A run in a beforeWaiting observer also serves the host's context. It does not keep the host from sleeping.
     func testRunInBeforeWaiting() {
         settle()
         for span in [Duration.zero, .milliseconds(2)] {
@@ -284,8 +283,8 @@ final class HostItemTests: MainThreadTestCase {
         }
     }
 
-    /// What the last block of a pass leaves behind waits for the end of the host's wait, and that is also what the
-    /// host's own work ends, whether it slept or not and whether somebody observes that or not.
+    /// A block that the last block of a pass enqueues waits for the end of the host's wait. The host's own work ends
+    /// that wait too, with or without a sleep or an observer.
     func testLeftoversOfABusyHost() {
         for isObserved in [true, false] {
             let (turns, last) = (Counter(), Shared(0))

@@ -7,7 +7,7 @@ import TestSupport
 import XCTest
 
 final class HostIterationTests: MainThreadTestCase {
-    /// Each way in which a callout can run the host's loop or its own.
+    /// The ways in which a callout can run the host's loop or the run loop.
     private static let ways: [(name: String, run: @Sendable () -> Void)] = [
         ("iteration", { g_main_context_iteration(nil, 0) }),
         ("pending", { g_main_context_pending(nil) }),
@@ -17,7 +17,7 @@ final class HostIterationTests: MainThreadTestCase {
         ("nested main loop", HostIterationTests.runMainLoop),
     ]
 
-    /// A main loop of GLib's that a timeout ends.
+    /// Runs a GLib main loop until a timeout quits it.
     @Sendable private static func runMainLoop() {
         nonisolated(unsafe) let mainLoop = g_main_loop_new(nil, 0)
         let timeout = GLibSource.timeout(nil, milliseconds: 1) {
@@ -29,8 +29,8 @@ final class HostIterationTests: MainThreadTestCase {
         g_main_loop_unref(mainLoop)
     }
 
-    /// The host sleeps after such a callout, as a run of ours does: a loop that announced its sleep again and again
-    /// would notify the observers without end.
+    /// The host sleeps after such a callout. If the loop announced its sleep repeatedly, it would notify the observers
+    /// endlessly.
     func testObserversThatIterateTheHost() {
         let fires = 5
         for way in Self.ways {
@@ -53,8 +53,8 @@ final class HostIterationTests: MainThreadTestCase {
         }
     }
 
-    /// An observer of beforeWaiting that iterates the host's context may leave a nested loop in its sleep. Each
-    /// announced wait is over before an item is called.
+    /// A beforeWaiting observer that iterates the host's context may leave a nested loop during its sleep. Each
+    /// announced wait ends before an item is called.
     func testEachWaitEnds() {
         for way in Self.ways {
             freshHostedRun()
@@ -78,7 +78,7 @@ final class HostIterationTests: MainThreadTestCase {
         }
     }
 
-    /// The first pass comes before the host's first sleep, and not before the host's own sources.
+    /// The first pass comes before the host's first sleep. The host's own sources do not wait for it.
     func testObserversDelayNothing() {
         for activities: GRunLoop.Activity in [
             .entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit, .all,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's endless run: its mode, and what current mode, stop and wake-up mean in it.
+// The host's endless run: its mode, and the meaning of current mode, stop and wake-up.
 
 import CGRunGLib
 import GRunLoop
@@ -7,7 +7,7 @@ import TestSupport
 import XCTest
 
 final class HostModeTests: MainThreadTestCase {
-    /// In callouts and in the host's own callbacks the current mode is the ambient one; outside there is none.
+    /// In callouts and in host callbacks the current mode is the ambient mode. Outside it is nil.
     func testCurrentMode() throws {
         let trace = Recorder()
         let note: @Sendable (String) -> Void = { trace("\($0): \(GRunLoop.main.currentMode?.rawValue ?? "none")") }
@@ -39,7 +39,7 @@ final class HostModeTests: MainThreadTestCase {
         XCTAssertEqual(loop.ambientMode, .default)
     }
 
-    /// In a callback of the host's that a run of ours dispatches, the mode is the run's.
+    /// In a host callback that a run dispatches, the current mode is the run's mode.
     func testCurrentModeInARun() throws {
         let modes = Recorder()
         let source = GLibSource.idle(nil) {
@@ -53,7 +53,7 @@ final class HostModeTests: MainThreadTestCase {
         withExtendedLifetime(source) {}
     }
 
-    /// Modes are popped in any order: the one that was pushed last of those that are left counts.
+    /// Modes may be popped in any order. The latest pushed mode that is left counts.
     func testPopInAnyOrder() throws {
         let first = try loop.push(ambientMode: "first")
         let second = try loop.push(ambientMode: "second")
@@ -70,7 +70,7 @@ final class HostModeTests: MainThreadTestCase {
         XCTAssertEqual(loop.ambientMode, .default)
     }
 
-    /// A second pop, and the common modes: a message, and nothing changes.
+    /// A second pop, and a push of the common modes, log a message and change nothing.
     func testMisuse() throws {
         let twice = try capturingLog {
             let token = try loop.push(ambientMode: "once")
@@ -86,7 +86,7 @@ final class HostModeTests: MainThreadTestCase {
         XCTAssertEqual(loop.ambientMode, .default)
     }
 
-    /// A mode that a callout pushes counts from the next pass on: what is left of this one is the former mode's.
+    /// A mode that a callout pushes takes effect in the next pass. The rest of this pass keeps the former mode.
     func testTakesEffectAtTheNextPass() throws {
         let trace = Recorder()
         let token = Shared<GRunLoop.PushedMode?>(nil)
@@ -116,7 +116,7 @@ final class HostModeTests: MainThreadTestCase {
         try loop.withAmbientMode("host.waits") { iterateHost { isDone.isSet } }
     }
 
-    /// A run of ours keeps its mode, whatever is pushed in it.
+    /// A run keeps its mode, even if a mode is pushed in it.
     func testRunKeepsItsMode() throws {
         let trace = Recorder()
         let token = Shared<GRunLoop.PushedMode?>(nil)
@@ -129,7 +129,7 @@ final class HostModeTests: MainThreadTestCase {
         token.value?.pop()
     }
 
-    /// Nothing of ours that is no run can be stopped; and it costs no pass.
+    /// Without a run, a stop has no effect, and causes no pass.
     func testStop() {
         let trace = Recorder()
         after(.zero) { [loop] in
@@ -145,8 +145,8 @@ final class HostModeTests: MainThreadTestCase {
         XCTAssertTrue(trace.lines.contains("timer"))
     }
 
-    /// item 67: a wake-up gives a sleeping host a pass, and nothing is called; isWaiting says that it sleeps, but not
-    /// to its own thread.
+    /// item 67: a wake-up gives a sleeping host one pass, which calls nothing. isWaiting is true for other threads
+    /// while the host sleeps, but not for the loop's own thread.
     func testWakeUp() {
         let trace = Recorder()
         freshHostedRun()
@@ -159,7 +159,7 @@ final class HostModeTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["afterWaiting", "beforeTimers", "beforeSources", "beforeWaiting"])
     }
 
-    /// item 68: a wake-up while nobody drives is forgotten by a run, and not held against a host.
+    /// item 68: a run ignores a wake-up that came while nothing drove the loop, and a host does not need to handle it.
     func testWakeUpWhileNobodyDrives() {
         source {}
         loop.wakeUp()

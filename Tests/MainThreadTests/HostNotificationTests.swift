@@ -16,8 +16,8 @@ final class HostNotificationTests: MainThreadTestCase {
         return queue
     }
 
-    /// item 223: what is asap is posted when the host is about to sleep, before what is for idleness, which comes one a
-    /// pass; nothing is left to the host after that
+    /// item 223: `.asap` is posted when the host is about to sleep, before `.whenIdle`, of which one is posted per
+    /// pass; the host has nothing left to do afterwards
     func testOrder() {
         let trace = Recorder()
         let queue = observed(trace)
@@ -30,7 +30,7 @@ final class HostNotificationTests: MainThreadTestCase {
         XCTAssertEqual(trace.take().filter { $0 != "beforeTimers" }, ["asap 1", "asap 2", "idle 1", "idle 2"])
         XCTAssertEqual(settleHost(), 0)
         XCTAssertEqual(queue.count, 0)
-        // Between two that wait for idleness everything else has its turn.
+        // All other work has its turn between two idle notifications.
         for number in 1...3 { queue.enqueue(.init(name: "idle \(number)"), style: .whenIdle) }
         settleHost()
         let lines = trace.take()
@@ -40,7 +40,7 @@ final class HostNotificationTests: MainThreadTestCase {
         }
     }
 
-    /// item 223: under a host the current mode is the ambient one, in each of its callbacks
+    /// item 223: under a host the current mode is the ambient mode, in each callback of the host
     func testModes() throws {
         let trace = Recorder()
         let queue = observed(trace)
@@ -64,7 +64,7 @@ final class HostNotificationTests: MainThreadTestCase {
         XCTAssertEqual(trace.take(), ["default"])
     }
 
-    /// A host that sleeps is woken from another thread, for either style
+    /// Another thread's notification wakes a sleeping host, for either style
     func testWakes() {
         let trace = Recorder()
         let queue = observed(trace)
@@ -74,11 +74,11 @@ final class HostNotificationTests: MainThreadTestCase {
             iterateHost { trace.lines.count == 1 }
             XCTAssertEqual(trace.take(), ["other thread"])
         }
-        // The pass that follows what was posted is nobody else's.
+        // The pass after the notification must end before the next round.
         settleHost()
     }
 
-    /// The host does not sleep over what is asap, though a run that was nested in beforeWaiting has served the wake-up
+    /// The host posts `.asap` before it sleeps, even if a run nested in beforeWaiting has handled the wake-up
     func testLeftByNestedRun() {
         let loop = self.loop
         let trace = Recorder()
@@ -95,7 +95,7 @@ final class HostNotificationTests: MainThreadTestCase {
         XCTAssertEqual(trace.take(), ["nested", "late"])
     }
 
-    /// One that enqueues itself keeps no source of the host's from being served, whatever its priority
+    /// A notification that enqueues itself again starves no source of the host at any priority
     func testEndless() {
         for style in [GRunLoop.PostingStyle.asap, .whenIdle] {
             let queue = Queue(on: loop)
@@ -119,7 +119,7 @@ final class HostNotificationTests: MainThreadTestCase {
         }
     }
 
-    /// A closure of the main actor's is called by the main loop
+    /// The main loop calls the closures of the main actor
     @MainActor func testMainActor() {
         let trace = Recorder()
         let queue = Queue(on: .main)

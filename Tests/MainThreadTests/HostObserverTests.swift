@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Observers while a host drives: beforeWaiting and afterWaiting bracket its sleeps, heads of passes come before them.
+// Observers under a host: beforeWaiting and afterWaiting enclose its sleeps, and heads of passes come before them.
 
 import CGRunGLib
 import Dispatch
@@ -9,7 +9,7 @@ import TestSupport
 import XCTest
 
 final class HostObserverTests: MainThreadTestCase {
-    /// The endless run's order is that of a run of ours: the wait between a head and a tail is the host's.
+    /// The endless run has the same order as a run. The wait between a head and a tail is the host's.
     func testOrder() {
         let trace = Recorder()
         freshHostedRun()
@@ -30,8 +30,8 @@ final class HostObserverTests: MainThreadTestCase {
             ])
     }
 
-    /// What the host dispatches after beforeWaiting ends its sleep, also where it was ready at once: afterWaiting comes
-    /// then, and not with our own next work.
+    /// A source that the host dispatches after beforeWaiting ends the sleep, even if it was ready immediately.
+    /// afterWaiting comes right after it, and not with the loop's next work.
     func testForeignWorkEndsTheSleep() {
         let trace = Recorder()
         freshHostedRun()
@@ -47,8 +47,8 @@ final class HostObserverTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["beforeWaiting", "foreign", "afterWaiting", "beforeWaiting"])
     }
 
-    /// A foreign loop in a callout of a head was left while it slept: that sleep is over before the pass goes on, and
-    /// what the pass then finds is served in it.
+    /// A callout of a head runs a foreign loop and leaves it during its sleep. That sleep ends before the pass goes on,
+    /// and the pass serves the items that it then finds.
     func testForeignLoopIsLeftInItsSleep() {
         let trace = Recorder()
         freshHostedRun()
@@ -71,11 +71,11 @@ final class HostObserverTests: MainThreadTestCase {
             ])
     }
 
-    /// The same in an observer of beforeWaiting: both sleeps are over before anything is served.
+    /// A beforeWaiting observer leaves the foreign loop: both sleeps end before an item is served.
     func testForeignLoopIsLeftInItsSleepBeforeAnother() {
         let trace = Recorder()
         freshHostedRun()
-        // The pass itself says that it is about to sleep if a wake-up is ready.
+        // If a wake-up is pending, the pass itself announces the wait.
         once(.beforeSources) { GRunLoop.main.wakeUp() }
         observe(trace, .default, [.beforeWaiting, .afterWaiting])
         leaveForeignLoopInItsSleep(trace)
@@ -85,7 +85,7 @@ final class HostObserverTests: MainThreadTestCase {
             ["beforeWaiting", "beforeWaiting", "afterWaiting", "beforeWaiting", "left", "afterWaiting", "afterWaiting"])
     }
 
-    /// The same in a run of ours.
+    /// As above, in a run of the loop.
     func testForeignLoopIsLeftInItsSleepInARun() {
         let trace = Recorder()
         freshHostedRun()
@@ -110,7 +110,7 @@ final class HostObserverTests: MainThreadTestCase {
         }
     }
 
-    /// A foreign loop in a callout has made passes of its own. The pass around it goes on, and serves what it finds.
+    /// A foreign loop in a callout makes its own passes. The outer pass goes on, and serves the items that it finds.
     func testPassGoesOnAfterForeignLoop() {
         let trace = Recorder()
         freshHostedRun()
@@ -127,7 +127,7 @@ final class HostObserverTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines.last, "beforeTimers")
     }
 
-    /// A foreign loop in a callout is left while it sleeps: its sleep is over before the next one.
+    /// A callout leaves a foreign loop during its sleep. That sleep ends before the next one begins.
     func testSleepOfForeignLoopEnds() {
         let trace = Recorder()
         freshHostedRun()
@@ -144,7 +144,7 @@ final class HostObserverTests: MainThreadTestCase {
             ["beforeWaiting", "afterWaiting", "beforeWaiting", "left", "afterWaiting", "beforeWaiting"])
     }
 
-    /// A sleep that somebody else's event has ended is over before that is served.
+    /// If a foreign event ends a sleep, afterWaiting comes before that event is served.
     func testSleepEndsBeforeForeignWork() {
         let trace = Recorder()
         freshHostedRun()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ports while a host drives: a message ends the host's sleep, and is delivered one a pass.
+// Ports under a host: a message ends the host's sleep, and each pass delivers one message.
 
 import CGRunGLib
 import GRunLoop
@@ -17,7 +17,7 @@ final class HostPortTests: MainThreadTestCase {
         return port
     }
 
-    /// item 238: from another thread, with observers: the sleep ends, and the message is the item of that pass.
+    /// item 238: with observers, a message from another thread ends the sleep, and is the item of that pass.
     func testMessageEndsTheSleep() {
         let trace = Recorder()
         freshHostedRun()
@@ -32,7 +32,7 @@ final class HostPortTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines.first, "afterWaiting")
     }
 
-    /// Without observers: one host iteration is enough for a backlog, and then the host has nothing to do.
+    /// Without observers, one host iteration delivers a backlog. Then the host has nothing to do.
     func testBacklog() {
         let found = Shared<[UInt32]>([])
         freshHostedRun()
@@ -47,7 +47,7 @@ final class HostPortTests: MainThreadTestCase {
         XCTAssertEqual(found.value.last, 7)
     }
 
-    /// item 239: in another mode than the ambient one it waits.
+    /// item 239: a message waits while its port's modes are not the ambient mode.
     func testAmbientMode() throws {
         let found = Counter()
         freshHostedRun()

@@ -7,7 +7,7 @@ import TestSupport
 import XCTest
 
 final class HostProcessTests: MainThreadTestCase {
-    /// A host that sleeps is woken by a signal and by the end of a child, and serves them in the ambient mode.
+    /// A signal and the end of a child wake a sleeping host, which serves them in the ambient mode.
     func testSignalsAndChildren() throws {
         let signal = queuedSignal(25)
         let trace = Recorder()
@@ -25,7 +25,7 @@ final class HostProcessTests: MainThreadTestCase {
         iterateHost { trace.lines.count == 1 }
         XCTAssertEqual(trace.take(), ["15 in kCFRunLoopDefaultMode"])
         XCTAssertFalse(exists(child))
-        // Not in a mode that is not the ambient one.
+        // The host does not serve other modes.
         let elsewhere = try GRunLoop.SignalSource(signal) { _, _ in trace("private") }
         try temporary(elsewhere, "private")
         sendToProcess(signal, times: 3)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every sleep of a host lies between beforeWaiting and afterWaiting: counted by a poll function that only these tests
-// install.
+// Every sleep of a host lies between beforeWaiting and afterWaiting. A poll function of these tests counts the sleeps.
 
 import CGRunGLib
 import Dispatch
@@ -9,23 +8,23 @@ import Glibc
 import TestSupport
 import XCTest
 
-/// What a recording poll function and a pair of observers have seen. Main thread only.
+/// Counts by a recording poll function and two observers. Main thread only.
 private final class SleepCount {
     nonisolated(unsafe) static var current: SleepCount?
 
     var sleeps = 0
     var unbracketed = 0
     var pairs = 0
-    /// Those in which the host was not asked to sleep, or something was ready before they began.
+    /// Pairs without a wait, and pairs in which something was ready before they began.
     var extraPairs = 0
     var sharedPairs = 0
-    /// Those of passes that had something to serve at once: the host was not even asked to sleep (item 44).
+    /// Pairs of passes that served an item immediately, without a poll of the host (item 44).
     var passPairs = 0
     private var pollsInPair = 0
     private var isOpen = false
     private var sleepsInPair = 0
-    /// Polls that were allowed to sleep. One that finds at once what came after beforeWaiting is a sleep as well, cut
-    /// short.
+    /// Polls that were allowed to sleep. If something became ready after beforeWaiting, such a poll is a sleep that was
+    /// cut short.
     private var waitsInPair = 0
     private var wasReady = false
     private var records: [GPollFD] = []
@@ -56,7 +55,7 @@ private final class SleepCount {
         if isOpen { sleepsInPair += 1 } else { unbracketed += 1 }
     }
 
-    /// A poll that may sleep and did, for more than 50 us. A thread that only lost the processor has not slept.
+    /// Records a poll. It has slept if it could, took more than 50 us, and gave up the processor voluntarily.
     static let poll: GPollFunc = { records, count, timeout in
         let (start, switches) = (GRunLoop.now, voluntarySwitches())
         let result = g_poll(records, count, timeout)
@@ -68,7 +67,7 @@ private final class SleepCount {
     }
 }
 
-/// How often the calling thread has given up the processor itself.
+/// How often the calling thread has given up the processor voluntarily.
 private func voluntarySwitches() -> Int {
     var usage = rusage()
     // RUSAGE_THREAD.
@@ -79,9 +78,9 @@ private func voluntarySwitches() -> Int {
 final class HostSleepTests: MainThreadTestCase {
     /// Counts the sleeps of `body`, and checks what must hold of them.
     ///
-    /// - Parameter mostExtra: how many of the pairs may be without a wait, or of a moment in which something was ready
-    ///   already: it came between the host's last look and beforeWaiting. On an idle machine it is one in a hundred, on
-    ///   a busy one few more.
+    /// - Parameter mostExtra: the share of pairs that may have no wait, or begin when something is ready already. Its
+    ///   source became ready after the host's last look. On an idle machine this is 1% of the pairs, on a busy one a
+    ///   little more.
     private func count(_ what: String, atLeast expected: Int, mostExtra: Double = 0.05, _ body: () throws -> Void)
         rethrows
     {
@@ -98,7 +97,7 @@ final class HostSleepTests: MainThreadTestCase {
             g_main_context_set_poll_func(nil, g_poll)
             SleepCount.current = nil
         }
-        // Where others take the processor away there are fewer in the same time.
+        // On a busy machine there are fewer sleeps in the same time.
         for _ in 0..<10 where count.sleeps <= expected { try body() }
         print(
             "hosted: \(what): \(count.sleeps) sleeps, \(count.unbracketed) without beforeWaiting, \(count.pairs) "
@@ -111,8 +110,8 @@ final class HostSleepTests: MainThreadTestCase {
         XCTAssertGreaterThan(count.sleeps, expected, what)
     }
 
-    /// Timers of ours, timeouts and idle work of the host's, a descriptor, and another thread that wakes it: for as
-    /// long as `body` takes.
+    /// While `body` runs, there are timers of the loop, timeouts and idle work of the host, a descriptor, and another
+    /// thread that wakes the host.
     private func withEvents(_ body: () throws -> Void) throws {
         let pipe = Pipe()
         let timers = [7, 11].map { GRunLoop.Timer(interval: .milliseconds($0), repeats: true) { _ in } }
@@ -152,7 +151,7 @@ final class HostSleepTests: MainThreadTestCase {
         }
     }
 
-    /// A loop of the host's in a callout of ours, in one of its callbacks, and so on, and back out again.
+    /// A loop of the host in a callout, a callout in one of its callbacks, and so on, and back out again.
     func testForeignLoopsNested() throws {
         try count("nested foreign loops", atLeast: 100) {
             try withEvents {
@@ -162,9 +161,9 @@ final class HostSleepTests: MainThreadTestCase {
         }
     }
 
-    /// Runs of ours in a host's callback, and a loop of the host's in a callout of such a run.
+    /// Runs in a host callback, and a loop of the host in a callout of such a run.
     func testRunsOfOursInside() throws {
-        // A run of ours sends the pair for a wait that ends at once as well (item 44).
+        // A run also sends the pair for a wait that ends immediately (item 44).
         try count("runs of ours inside", atLeast: 100, mostExtra: 0.15) {
             try withEvents {
                 for round in 0..<4 {
@@ -184,12 +183,12 @@ final class HostSleepTests: MainThreadTestCase {
     }
 }
 
-/// Idle work of a GTK program: a callback at priority 200.
+/// Idle work as in a GTK program: a callback at priority 200.
 private func idleOnce() {
     g_idle_add({ _ in 0 }, nil)
 }
 
-/// Each level iterates for a while, has the next one run in a callout, ours or the host's, and iterates again.
+/// Each level iterates for a while, runs the next level in a callout of the loop or the host, and iterates again.
 private func nest(depth: Int) {
     iterateHost(for: .milliseconds(80))
     guard depth > 0 else { return }

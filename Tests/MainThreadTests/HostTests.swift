@@ -9,11 +9,11 @@ import Glibc
 import TestSupport
 import XCTest
 
-/// Whether the host comes to sleep in its poll, with the hub in it.
+/// Whether the host falls asleep in its poll, in the iteration with the hub.
 private func hostSleeps(_ thread: pid_t) -> Bool { fallsAsleep(GRunLoop.main, thread: thread) }
 
 final class HostTests: MainThreadTestCase {
-    /// A source, a descriptor, a timer, a block and the main queue are served by a host that knows nothing of us.
+    /// A host without knowledge of the library serves a source, a descriptor, a timer, a block and the main queue.
     func testServesEverything() throws {
         let trace = Recorder()
         let pipe = Pipe()
@@ -34,8 +34,7 @@ final class HostTests: MainThreadTestCase {
         XCTAssertNil(loop.currentMode)
     }
 
-    /// A host that sleeps is woken by another thread's block, by its earlier timer, and by its descriptor, the second
-    /// time as well.
+    /// Another thread's block, its earlier timer, and its descriptor wake a sleeping host, also the second time.
     func testAnotherThreadWakesTheHost() {
         let done = Counter()
         let events = [EventDescriptor(), EventDescriptor()]
@@ -62,8 +61,8 @@ final class HostTests: MainThreadTestCase {
         join(worker)
     }
 
-    /// A host that sleeps reports a condition that another thread adds to a descriptor, if it holds now; one that is
-    /// taken away it does not report.
+    /// A sleeping host reports a condition that another thread adds to a descriptor source, if it holds. It does not
+    /// report a removed condition.
     func testAnotherThreadChangesWhatADescriptorWaitsFor() throws {
         let pair = SocketPair()
         let trace = Recorder()
@@ -88,8 +87,7 @@ final class HostTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["writable", "writable", "writable", "end"])
     }
 
-    /// A foreign loop that a callout of ours runs is woken by another thread, although the run below it ignores
-    /// wake-ups.
+    /// Another thread wakes a foreign loop that runs in a callout, although the outer run ignores wake-ups.
     func testForeignLoopInsideACallout() {
         let isDone = Flag()
         after(.zero) { [main = threadID] in
@@ -105,13 +103,12 @@ final class HostTests: MainThreadTestCase {
         XCTAssertTrue(isDone.isSet)
     }
 
-    /// item 41: a foreign loop that a callout of a tail runs begins with the head of a pass: a source comes before a
-    /// timer.
+    /// item 41: a foreign loop in a callout of a tail begins with the head of a pass, so a source comes before a timer.
     func testForeignLoopInATailBeginsWithAHead() {
         let trace = Recorder()
         freshHostedRun()
         let source = source { trace("source") }
-        // The tail of this pass is left for what ends the host's sleep.
+        // The tail of this pass waits for the end of the host's sleep.
         loop.perform {}
         settleHost()
         after(.milliseconds(2)) {
@@ -124,7 +121,7 @@ final class HostTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["timer", "source", "another timer"])
     }
 
-    /// item 58: a stop from a callout that a foreign loop serves is for the run that this loop is nested in.
+    /// item 58: if a foreign loop serves a callout that stops the loop, the stop ends the run around the foreign loop.
     func testStopInsideAForeignLoop() {
         let isDone = Flag()
         after(.zero) {
@@ -137,7 +134,7 @@ final class HostTests: MainThreadTestCase {
         XCTAssertEqual(loop.run(mode: .default, for: .seconds(60)), .stopped)
     }
 
-    /// What g_main_context_pending() leaves on the hub serves nothing of the default mode in a run of another one.
+    /// After g_main_context_pending(), the hub's state does not make a run of another mode serve the default mode.
     func testPendingInAnotherMode() throws {
         try loop.addCommonMode("another")
         let trace = Recorder()
@@ -154,7 +151,7 @@ final class HostTests: MainThreadTestCase {
         XCTAssertEqual(trace.take(), ["default only"])
     }
 
-    /// What it leaves on the sentinels is nothing that a run of ours has served.
+    /// The state that g_main_context_pending() leaves in the sentinels does not count as an item served by the run.
     func testPendingWhileObserved() throws {
         try loop.addCommonMode("another")
         temporary(GRunLoop.Observer(activities: .beforeWaiting) { _, _ in })

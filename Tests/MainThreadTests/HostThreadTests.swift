@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other threads around a host: they change what it polls, post to the loop in its sleep, or iterate its context
-// themselves.
+// Other threads beside a host: they change its poll records, post to the sleeping loop, or iterate its context.
 
 import CGRunGLib
 import Dispatch
@@ -9,7 +8,7 @@ import Glibc
 import TestSupport
 import XCTest
 
-/// Adds a poll record to GLib's default context and takes it out again: whoever polls that context then leaves out
+/// Adds a poll record to GLib's default context and removes it again. A thread that polls the context then skips
 /// check().
 private func disturbDefaultContext(_ record: UnsafeMutablePointer<GPollFD>) {
     g_main_context_add_poll(nil, record, 0)
@@ -22,8 +21,8 @@ private func withRecord(of descriptor: Int32, _ body: (UnsafeMutablePointer<GPol
 }
 
 final class HostThreadTests: MainThreadTestCase {
-    /// T1: descriptors of GLib's and of the loop's come and go 100,000 times on another thread, while the host polls;
-    /// every kind of event gets through, once.
+    /// T1: another thread adds and removes descriptors of GLib and of the loop 100,000 times while the host polls.
+    /// Every kind of event arrives once.
     func testDescriptorsComeAndGo() throws {
         let changes = 100_000
         let pipe = Pipe()
@@ -70,8 +69,8 @@ final class HostThreadTests: MainThreadTestCase {
         XCTAssertGreaterThan(fired.value, 0)
     }
 
-    /// 20,000 posts of another thread while a third one changes the poll set: each is served, in order, without a
-    /// timeout of anybody's.
+    /// Another thread posts 20,000 blocks while a third thread changes the poll set. Each block is served in order,
+    /// without any timeout.
     func testPostsWhileThePollSetChanges() {
         let count = 20_000
         let (next, outOfOrder) = (Shared(0), Counter())
@@ -88,7 +87,7 @@ final class HostThreadTests: MainThreadTestCase {
                     if next.value != number { outOfOrder.increment() }
                     next.value += 1
                 }
-                // The host goes to sleep between them, time and again.
+                // The host falls asleep between the posts repeatedly.
                 if number % 50 == 0 { usleep(200) }
             }
         }
@@ -99,7 +98,7 @@ final class HostThreadTests: MainThreadTestCase {
         XCTAssertEqual(outOfOrder.value, 0)
     }
 
-    /// A foreign loop in a callout serves what its own callbacks, and other threads meanwhile, post to the loop.
+    /// A foreign loop in a callout serves blocks that its own callbacks and other threads post to the loop.
     func testPostsOfAForeignLoopInACallout() {
         let count = 2000
         let (own, foreign, queued) = (Counter(), Counter(), Counter())
@@ -121,8 +120,8 @@ final class HostThreadTests: MainThreadTestCase {
         join(poster)
     }
 
-    /// T9: another thread iterates the loop's context while a descriptor of ours is readable: it neither spins nor runs
-    /// our callouts, and when it has let the context go, the loop's own thread does.
+    /// T9: another thread iterates the loop's context while a descriptor of the loop is readable. That thread neither
+    /// spins nor runs callouts. After it has released the context, the loop's own thread runs them.
     func testAnotherThreadIterates() throws {
         let pipe = Pipe()
         let calls = Recorder()
@@ -162,7 +161,7 @@ final class HostThreadTests: MainThreadTestCase {
         descriptor.invalidate()
     }
 
-    /// While another thread owns the context, our own driver serves what is ours; what lies in the context waits.
+    /// While another thread owns the context, a run serves the loop's own items. The context's sources wait.
     func testOurRunWhileAnotherThreadOwnsTheContext() {
         let owner = ContextOwner(nil)
         let trace = Recorder()
@@ -182,8 +181,8 @@ final class HostThreadTests: MainThreadTestCase {
         idle.destroy()
     }
 
-    /// A source that another thread invalidates while its callout runs: the callout ends in peace, and what it held
-    /// goes once.
+    /// Another thread invalidates a source during its callout. The callout finishes, and its captures are released
+    /// once.
     func testInvalidatedInItsCallout() throws {
         let ends = Counter()
         let calls = Counter()
@@ -220,8 +219,8 @@ final class HostThreadTests: MainThreadTestCase {
         }
     }
 
-    /// T8: a host that puts its own poll function in, before the loop is attached or after, and one that iterates from
-    /// within it.
+    /// T8: a host sets its own poll function before or after the loop is attached, and iterates from within that
+    /// function.
     func testPollFunctionOfTheHost() {
         enum Count {
             nonisolated(unsafe) static var polls = 0
@@ -229,7 +228,7 @@ final class HostThreadTests: MainThreadTestCase {
         }
         let poll: GPollFunc = { records, count, timeout in
             Count.polls += 1
-            // As programs that run a loop of their own around GLib's: in slices.
+            // Polls in slices, like programs that run their own loop around GLib's.
             var left = timeout
             while true {
                 let slice = left < 0 || left > 5 ? 5 : left
@@ -266,7 +265,7 @@ final class HostThreadTests: MainThreadTestCase {
             }
             whenAsleep { pipe.send() }
             iterateHost { done.value == 3 }
-            // A run of ours polls the host's context by the host's function as well.
+            // A run also polls the host's context by the host's function.
             let before = Count.polls
             after(.milliseconds(7)) { done.increment() }
             loop.run(for: .milliseconds(20))
@@ -285,7 +284,7 @@ final class HostThreadTests: MainThreadTestCase {
         after(.seconds(60)) {}
         DispatchQueue.main.async {}
         settleHost()
-        // Here there are some: an epoll, a timer, the main queue's event.
+        // This process has such descriptors: an epoll, a timer, the main queue's eventfd.
         XCTAssertGreaterThan(anonymousDescriptors(of: "self").count, 2)
         let listing = try XCTUnwrap(popen("ls -l /proc/self/fd", "re"))
         var text = ""
@@ -311,7 +310,7 @@ final class HostThreadTests: MainThreadTestCase {
         return found
     }
 
-    /// The host gives its context up before the loop's thread ends: the loop keeps it, and what is in it is served
+    /// The host releases its context before the loop's thread ends. The loop keeps the context, and serves its sources
     /// until then.
     func testContextIsGivenUpFirst() {
         let trace = Recorder()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever says "main" runs on the main thread, under our own driver and under a host.
+// Code for the main queue or the main actor runs on the main thread, in runs and under a host.
 
 import Dispatch
 import GRunLoop
@@ -20,14 +20,14 @@ final class MainActorTests: MainThreadTestCase {
         }
     }
 
-    /// What stops the program where it does not hold.
+    /// Ends the program if this is not the main thread.
     private nonisolated static func checkMain() {
         dispatchPrecondition(condition: .onQueue(.main))
         MainActor.assumeIsolated {}
     }
 
-    /// A thread that hands a closure of the main actor's over, or drops one, may hold what carries it for longer than
-    /// the main thread: the closure goes there all the same, and by one pass.
+    /// A slow thread passes closures to the main actor, or releases them. It may hold a closure's box longer than the
+    /// main thread does. The closure still ends on the main thread, in one pass.
     func testClosuresOfASlowThread() {
         let count = 200
         let (passes, called, gone) = (Counter(), Counter(), Counter())
@@ -50,7 +50,7 @@ final class MainActorTests: MainThreadTestCase {
         XCTAssertLessThanOrEqual(passes.value, 2 * count + 10)
     }
 
-    /// A block that begins with @MainActor is given to the main loop by any thread, and is called and released there.
+    /// Any thread may pass a block marked @MainActor. The main loop calls and releases the block.
     func testBlocksOfTheMainActor() {
         let (trace, gone) = (Recorder(), Counter())
         let thread = startThread { [loop] in
@@ -66,14 +66,14 @@ final class MainActorTests: MainThreadTestCase {
         loop.run()
         join(thread)
         XCTAssertEqual(trace.lines, ["perform", "async", "performOnThread"])
-        // The other thread may have been the last to hold a closure: it comes back here to be released.
+        // If the other thread held the last reference to a closure, the closure still has to be released here.
         let end = GRunLoop.now.advanced(by: Patience.normal)
         while gone.value < 3, GRunLoop.now < end { loop.run(for: .milliseconds(1)) }
         XCTAssertEqual(gone.value, 3)
     }
 
-    /// The main dispatch queue's own: blocks, later blocks, blocks that another thread waits for, timers, descriptors,
-    /// work items, groups.
+    /// Work of the main dispatch queue: blocks, delayed blocks, synchronous blocks, timers, descriptors, work items,
+    /// groups.
     func testDispatch() throws {
         for driver in Driver.allCases {
             let trace = Recorder()
@@ -110,8 +110,8 @@ final class MainActorTests: MainThreadTestCase {
         }
     }
 
-    /// Swift's own: tasks, runs, sleeps, continuations, async sequences; and callouts that are isolated to the main
-    /// actor where they stand.
+    /// Swift concurrency: tasks, sleeps, continuations, async sequences, and callouts that inherit the main actor's
+    /// isolation.
     func testMainActor() throws {
         for driver in Driver.allCases {
             let trace = Recorder()
@@ -153,7 +153,7 @@ final class MainActorTests: MainThreadTestCase {
         }
     }
 
-    /// A closure of the main actor's is let go on the main thread, wherever its item is invalidated or dropped.
+    /// The main thread releases a closure of the main actor, on whatever thread its item was invalidated or released.
     func testClosuresGoOnTheMainThread() {
         let trace = Recorder()
         func witness() -> Witness { Witness { trace(threadID == getpid() ? "main" : "elsewhere") } }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GLib's default context is the main loop's home: what lies there is served in the common modes.
+// GLib's default context is the main loop's home context, and is served in the common modes.
 
 import CGRunGLib
 import Dispatch
@@ -8,13 +8,13 @@ import TestSupport
 import XCTest
 
 final class MainContextTests: MainThreadTestCase {
-    /// The home context of the main loop is the default context, from the first touch.
+    /// The home context of the main loop is the default context, from the first use.
     func testHomeContext() {
         XCTAssertEqual(loop.homeContext?.pointer, g_main_context_default())
         XCTAssertEqual(loop.contexts(forMode: .default).map(\.pointer), [g_main_context_default()])
     }
 
-    /// A timeout of GLib's is served while a common mode runs, and waits while a private mode runs.
+    /// A GLib timeout is served while a common mode runs, and waits while a private mode runs.
     func testTimeout() {
         let trace = Recorder()
         source("private") {}
@@ -26,7 +26,7 @@ final class MainContextTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, [])
         XCTAssertEqual(loop.run(for: .milliseconds(30)), .timedOut)
         XCTAssertEqual(Set(trace.take()), ["kCFRunLoopDefaultMode"])
-        // Also under a run that a callout starts.
+        // This also holds for a nested run.
         after(.zero) { GRunLoop.main.run(mode: "private", for: .milliseconds(20)) }
         XCTAssertEqual(loop.run(for: .zero), .timedOut)
         XCTAssertFalse(trace.lines.contains("private"))
@@ -44,7 +44,7 @@ final class MainContextTests: MainThreadTestCase {
         while !isDone.isSet { XCTAssertTrue(loop.run(mode: .default, before: GRunLoop.distantFuture)) }
     }
 
-    /// A private run on the main thread keeps what GIO starts in it, until the mode runs again.
+    /// If a private run on the main thread starts a GIO call, the call completes only when that mode runs again.
     func testGioInPrivateMode() {
         let trace = Recorder()
         source("private") {}
@@ -58,8 +58,8 @@ final class MainContextTests: MainThreadTestCase {
         XCTAssertEqual(early + trace.lines, ["private"])
     }
 
-    /// A run of the default mode inside a private one leaves the thread's default context as it found it: GLib calls
-    /// its own default context "none".
+    /// A run of the default mode inside a private run restores the thread's default context. GLib represents its own
+    /// default context as NULL.
     func testDefaultRunInsidePrivateRun() {
         let trace = Recorder()
         let contexts = Shared<[OpaquePointer?]>([])
@@ -87,7 +87,7 @@ final class MainContextTests: MainThreadTestCase {
         XCTAssertNotNil(found[0])
         XCTAssertNil(found[1])
         XCTAssertEqual(found[2], found[0])
-        // Nobody owns it any more.
+        // The context has no owner any more.
         let address = UInt(bitPattern: found[0])
         let isFree = Flag()
         onPlainThread {
@@ -100,7 +100,7 @@ final class MainContextTests: MainThreadTestCase {
         XCTAssertTrue(isFree.isSet, "the private mode's context is still owned")
     }
 
-    /// The main queue, GLib's sources and the loop's own items share one run.
+    /// The main queue, GLib sources and the loop's own items are served in one run.
     func testAllTogether() {
         let trace = Recorder()
         let idle = GLibSource.idle(nil) {
@@ -129,8 +129,8 @@ final class MainContextTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["observer", "block", "source", "timer"])
     }
 
-    /// Another program's iteration of the default context does not disturb the loop, and the loop leaves the context as
-    /// it found it.
+    /// If the program iterates the default context itself, the loop is not disturbed, and the loop releases the context
+    /// after its run.
     func testLeavesTheContextFree() {
         loop.run(for: .zero)
         XCTAssertNotEqual(g_main_context_acquire(nil), 0)

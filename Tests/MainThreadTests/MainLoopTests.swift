@@ -15,7 +15,7 @@ final class MainLoopTests: MainThreadTestCase {
         XCTAssertGreaterThanOrEqual(time, .milliseconds(30))
         XCTAssertEqual(
             trace.take(), ["entry", "beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting", "exit"])
-        // A private mode has no such luck.
+        // The main queue does not keep a private mode alive.
         let source = source("private") {}
         source.invalidate()
         XCTAssertEqual(loop.run(mode: "private"), .finished)
@@ -24,7 +24,7 @@ final class MainLoopTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines.filter { $0.hasPrefix("inside") }, ["inside: finished"])
     }
 
-    /// item 20: and so does a further common mode, once it exists
+    /// item 20: the main queue keeps a new common mode alive too
     func testFurtherCommonMode() throws {
         let source = source("further") {}
         source.invalidate()
@@ -33,8 +33,8 @@ final class MainLoopTests: MainThreadTestCase {
         XCTAssertEqual(loop.run(mode: "further", for: .milliseconds(20)), .timedOut)
     }
 
-    /// item 21: a common mode that no item, block or context has named does not exist, and is finished; once it exists
-    /// it waits
+    /// item 21: a common mode that no item, block or context has named does not exist, and is finished; an existing one
+    /// waits
     func testCommonModeThatDoesNotExist() throws {
         try loop.addCommonMode("named by a block")
         XCTAssertFalse(loop.allModes.contains("named by a block"))
@@ -49,7 +49,7 @@ final class MainLoopTests: MainThreadTestCase {
         XCTAssertEqual(loop.run(mode: "named by an item", for: .milliseconds(20)), .timedOut)
     }
 
-    /// item 39: on the main thread run() ends by a stop only, although the default mode is empty
+    /// item 39: on the main thread only a stop ends run(), although the default mode is empty
     func testRunUntilStopped() {
         let trace = Recorder()
         observe(trace, .default, [.entry, .exit])
@@ -61,7 +61,7 @@ final class MainLoopTests: MainThreadTestCase {
         XCTAssertEqual(trace.take(), ["entry", "asleep", "exit"])
     }
 
-    /// item 39: inside a main-queue block it returns at once
+    /// item 39: inside a main-queue block, run() returns immediately
     func testRunUntilStoppedInsideTheMainQueue() {
         let trace = Recorder()
         DispatchQueue.main.async {

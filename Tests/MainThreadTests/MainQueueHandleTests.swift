@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libdispatch gives a foreign run loop, and how it is used: items 192 to 195.
+// libdispatch's interface for a foreign run loop: items 192 to 195.
 
 import Dispatch
 import GRunLoop
@@ -31,8 +31,7 @@ private enum Entry {
 }
 
 final class MainQueueHandleTests: MainThreadTestCase {
-    /// item 192: the queue's handle is one eventfd for the whole process; the loop consumes its readiness and drains
-    /// the queue
+    /// item 192: the whole process has one eventfd as the queue's handle; the loop reads it and drains the queue
     func testHandle() {
         let trace = Recorder()
         let handle = Entry.handle
@@ -51,14 +50,14 @@ final class MainQueueHandleTests: MainThreadTestCase {
         XCTAssertEqual(Entry.handle, handle)
     }
 
-    /// item 193: whenever the loop has read the handle it also drains: of work from many threads nothing is stranded
+    /// item 193: the loop always drains after it has read the handle, so no work from many threads is stranded
     func testNothingIsStranded() {
         let done = Counter()
         let threads = (0..<4).map { _ in
             startThread { for _ in 0..<500 { DispatchQueue.main.async { done.increment() } } }
         }
         let end = GRunLoop.now.advanced(by: .seconds(30))
-        // Short runs, so that readiness comes at every point of a run.
+        // Short runs, so that the handle becomes ready at every point of a run.
         while done.value < 2_000, GRunLoop.now < end {
             loop.run(for: .zero)
             loop.run(for: .microseconds(50))
@@ -67,7 +66,8 @@ final class MainQueueHandleTests: MainThreadTestCase {
         XCTAssertEqual(done.value, 2_000)
     }
 
-    /// item 193: read by hand without a drain, work is stranded; the loop is not told, and a drain by hand finds it
+    /// item 193: a read of the handle without a drain strands work; the loop does not notice, and a manual drain finds
+    /// it
     func testReadingAloneStrands() {
         let trace = Recorder()
         DispatchQueue.main.async { trace("main queue") }
@@ -78,8 +78,8 @@ final class MainQueueHandleTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["main queue"])
     }
 
-    /// item 193: drained by hand without a read, the handle is ready for nothing; the loop takes that for no work, and
-    /// sleeps
+    /// item 193: after a manual drain without a read, the handle is ready although the queue is empty; the loop serves
+    /// nothing, and sleeps
     func testEmptyDrain() {
         let trace = Recorder()
         DispatchQueue.main.async { trace("main queue") }
@@ -91,7 +91,7 @@ final class MainQueueHandleTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["main queue", "more"])
     }
 
-    /// item 193: nor does a host turn for it, or a loop that only looks see anything in it
+    /// item 193: such a handle does not make a host spin, and a run that does not wait reports no source
     func testEmptyDrainUnderAHost() {
         for isObserved in [false, true] {
             if isObserved { temporary(GRunLoop.Observer(activities: .all) { _, _ in }) }
@@ -129,13 +129,13 @@ final class MainQueueHandleTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["outer begins", "outer ends", "inner"])
     }
 
-    /// item 195: libdispatch ends a process that drains on another thread. The main loop refuses to run there, as any
-    /// loop does (item 197).
+    /// item 195: libdispatch ends a process that drains on another thread. The main loop refuses to run there, like any
+    /// loop (item 197).
     func testDrainElsewhere() {
         XCTAssertNotNil(runChild("drain-on-another-thread").signal)
     }
 
-    /// item 195: after dispatch_main() the loop does not drain the queue, says so once, and goes on without it
+    /// item 195: after dispatch_main() the loop does not drain the queue, logs this once, and goes on without the queue
     func testAfterDispatchMain() {
         let child = runChild("after-dispatch-main")
         XCTAssertEqual(child.output, ["timer ran", "finished", "the main queue did not run here"])

@@ -9,8 +9,8 @@ import XCTest
 private let pass = ["beforeTimers", "beforeSources", "beforeWaiting", "afterWaiting"]
 
 final class MainQueuePassTests: MainThreadTestCase {
-    /// item 52: after a pass that serviced something else, a ready main queue is serviced before the wait, without 7, 8
-    /// and 9
+    /// item 52: after a pass that serviced something else, a ready main queue is serviced before the wait, without
+    /// steps 7, 8 and 9
     func testServicedBeforeTheWait() {
         let trace = Recorder()
         observe(trace)
@@ -24,7 +24,7 @@ final class MainQueuePassTests: MainThreadTestCase {
             trace.lines, ["entry"] + pass + ["timer", "beforeTimers", "beforeSources", "main queue", "exit"])
     }
 
-    /// item 52: also when nobody observes the wait, the main queue goes first
+    /// item 52: the main queue goes first even without an observer of the wait
     func testGoesFirstUnobserved() {
         let trace = Recorder()
         observe(trace, .default, .beforeTimers)
@@ -40,7 +40,7 @@ final class MainQueuePassTests: MainThreadTestCase {
             ["beforeTimers", "timer", "beforeTimers", "main queue", "beforeTimers", "second timer"])
     }
 
-    /// item 53: in the first pass, and after one that serviced the main queue, it waits for its turn with the others
+    /// item 53: in the first pass, and after a pass that serviced it, the main queue takes its turn with the others
     func testNotBeforeTheWaitInFirstPass() {
         let trace = Recorder()
         observe(trace)
@@ -55,7 +55,7 @@ final class MainQueuePassTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["entry"] + pass + ["main queue"] + pass + ["main queue again", "exit"])
     }
 
-    /// item 53: so that a timer that is due has a turn between two drains
+    /// item 53: a timer that is due has a turn between two drains
     func testTimerBetweenDrains() {
         let trace = Recorder()
         DispatchQueue.main.async {
@@ -75,7 +75,7 @@ final class MainQueuePassTests: MainThreadTestCase {
         XCTAssertLessThan(timer, last, "\(trace.lines)")
     }
 
-    /// item 50: with the main queue, too, one item is serviced in a pass
+    /// item 50: a pass services one item, with the main queue as well
     func testOneItemAPass() throws {
         let trace = Recorder()
         let passes = Counter()
@@ -171,7 +171,7 @@ final class MainQueuePassTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["done"])
     }
 
-    /// item 202: the main queue is drained through a frame of its own name
+    /// item 202: a frame with a fixed name drains the main queue
     func testFrame() {
         let found = Shared<[String]>([])
         DispatchQueue.main.async { found.value = functionsOnTheStack() }

@@ -7,7 +7,7 @@ import TestSupport
 import XCTest
 
 final class MainQueueTests: MainThreadTestCase {
-    /// item 184: work on the main queue is done in the service step of a common mode, and wakes the loop
+    /// item 184: the service step of a common mode does the main queue's work, which wakes the loop
     func testServedInServiceStep() throws {
         let trace = Recorder()
         observe(trace)
@@ -24,7 +24,7 @@ final class MainQueueTests: MainThreadTestCase {
             "block", "exit",
         ]
         XCTAssertEqual(trace.take(), expected)
-        // In any common mode.
+        // This holds for any common mode.
         try loop.addCommonMode("tracking the main queue")
         DispatchQueue.main.async {
             trace("main queue in \(GRunLoop.main.currentMode?.rawValue ?? "none")")
@@ -35,7 +35,7 @@ final class MainQueueTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["main queue in tracking the main queue"])
     }
 
-    /// item 52: it goes before what the pass that follows performs, also where that is made for a wake-up
+    /// item 52: the main queue goes before the items of the next pass, even if a wake-up caused that pass
     func testGoesBeforeTheNextPass() {
         let trace = Recorder()
         let second = source {
@@ -59,7 +59,7 @@ final class MainQueueTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["main queue", "source"])
     }
 
-    /// item 52: and before the next of many descriptors that are ready
+    /// item 52: the main queue goes before the next of many ready descriptors
     func testGoesBeforeTheNextDescriptor() throws {
         let trace = Recorder()
         let calls = Counter()
@@ -82,7 +82,7 @@ final class MainQueueTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["descriptor", "descriptor", "descriptor", "main queue", "descriptor"])
     }
 
-    /// item 184: main-actor work is such work
+    /// item 184: the main actor's work is work of the main queue
     func testMainActor() {
         let trace = Recorder()
         Task { @MainActor in
@@ -111,7 +111,7 @@ final class MainQueueTests: MainThreadTestCase {
         XCTAssertEqual(trace.take(), ["main queue"])
     }
 
-    /// item 186: one drain runs the blocks that are there; what one of them enqueues runs in a later pass
+    /// item 186: one drain runs the blocks that are there; a block that they enqueue runs in a later pass
     func testOneSnapshot() {
         let trace = Recorder()
         observe(trace, .default, .beforeTimers)
@@ -133,8 +133,8 @@ final class MainQueueTests: MainThreadTestCase {
             ])
     }
 
-    /// item 188: a run inside a main-queue block does not serve the main queue, which keeps no mode alive there; the
-    /// rest works
+    /// item 188: a run inside a main-queue block does not serve the main queue, which keeps no mode alive there; all
+    /// other items work
     func testNestedInsideMainQueue() {
         let trace = Recorder()
         DispatchQueue.main.async {
@@ -160,7 +160,7 @@ final class MainQueueTests: MainThreadTestCase {
             ["outer begins", "empty: finished", "source", "timer", "not empty: stopped", "outer ends", "inner"])
     }
 
-    /// item 188: and it sleeps there, however ready the main queue is
+    /// item 188: that run sleeps even if the main queue is ready
     func testNestedRunInsideMainQueueSleeps() {
         let passes = Counter()
         DispatchQueue.main.async {
@@ -196,7 +196,7 @@ final class MainQueueTests: MainThreadTestCase {
             ])
     }
 
-    /// item 190: a main-queue block that enqueues itself for ever starves neither timers nor sources
+    /// item 190: a main-queue block that enqueues itself endlessly starves neither timers nor sources
     func testEndlessMainQueue() throws {
         let trace = Recorder()
         let drains = Counter()

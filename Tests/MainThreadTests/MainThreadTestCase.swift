@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests on the process's main thread share.
+// The base class of the tests on the process's main thread.
 
 import GRunLoop
 import Glibc
 import TestSupport
 import XCTest
 
-/// Its tests run on the main thread, with the main loop, and leave that as they found it.
+/// Its tests run on the main thread with the main loop, and check that they leave no common item and no mode behind.
 class MainThreadTestCase: XCTestCase {
-    /// Not Foundation's, which XCTest brings along.
+    /// Hides Foundation's Pipe, which XCTest exports.
     typealias Pipe = TestSupport.Pipe
 
     var loop: GRunLoop { GRunLoop.main }
     private var watchdog: Watchdog?
 
-    /// Tests that are about turns have the one that programs have.
+    /// Tests about turns return the slice that programs have.
     var timeSlice: Duration { endlessTimeSlice }
 
     override func setUp() {
         XCTAssertEqual(threadID, getpid(), "XCTest has not called this on the main thread")
         XCTAssertTrue(GRunLoop.current === GRunLoop.main)
-        // A host that was left in its sleep: afterWaiting is owed, and told before the next run, of whatever mode.
+        // The previous test may have left a host in its sleep. This run in an unused mode delivers the afterWaiting.
         loop.run(mode: "of no test", for: .zero)
         loop.timeSlice = timeSlice
         watchdog = Watchdog(Patience.normal * 3, "\(name) did not end")
     }
 
-    // MARK: Again, if the host was disturbed
+    // MARK: Retries after disturbances of the host
 
     private struct Failure: Equatable {
         let description: String
@@ -36,9 +36,9 @@ class MainThreadTestCase: XCTestCase {
     }
 
     private let test: (XCTestCase) throws -> Void
-    /// While attempts are made: what the last one has recorded.
+    /// The failures of the last attempt, while attempts are made.
     private var failures: [Failure]?
-    /// Of an attempt: the test case that XCTest knows.
+    /// In an attempt, the test case that XCTest knows.
     private var original: MainThreadTestCase?
 
     required init(name: String, testClosure: @escaping (XCTestCase) throws -> Void) {
@@ -46,8 +46,8 @@ class MainThreadTestCase: XCTestCase {
         super.init(name: name, testClosure: testClosure)
     }
 
-    /// A test whose host lost the processor where it may not sleep may have seen another sleep. It is run again then,
-    /// and only then: a test that fails undisturbed has failed. By another object, since one can be torn down once.
+    /// If the host's thread was preempted where it may not sleep, the test may have seen an additional sleep. Only then
+    /// is a failed test run again. Each attempt is a new object, because an object is torn down only once.
     override func invokeTest() {
         guard original == nil else { return super.invokeTest() }
         let end = GRunLoop.now.advanced(by: Patience.normal)
@@ -86,7 +86,7 @@ class MainThreadTestCase: XCTestCase {
         XCTAssertTrue(loop.description.contains("common mode items = (none)"), "a common item was left behind")
     }
 
-    /// The host's endless run begins anew: its first pass is next, and entry comes before that.
+    /// Restarts the host's endless run, so that entry and the first pass come next.
     func freshHostedRun() {
         loop.detach()
         loop.attach()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose turn it is when one kind of work never ends: after a slice and one item each other kind is served, whoever
-// drives.
+// Turns beside endless work of one kind: after a slice, and one more item, each other kind is served, under every
+// driver.
 
 import CGRunGLib
 import Dispatch
@@ -11,7 +11,7 @@ import XCTest
 extension Endless {
     fileprivate static let kinds = [source, block, timer, descriptor, port, mainQueue]
 
-    /// Calls `body` until what this returns is called, which waits for the last one.
+    /// Calls `body` until the returned closure is called, which waits for the last call.
     fileprivate func begin(calling body: @escaping @Sendable () -> Void) throws -> () -> Void {
         let (isOver, isGone) = (Flag(), Flag())
         try begin {
@@ -32,13 +32,13 @@ final class TurnsTests: MainThreadTestCase {
         case ours, host
     }
 
-    /// How many items of `flood`, each of which takes `span`, come in a row beside `victim`, at most, while that is
-    /// served `count` times. An item of the victim's takes `other`.
+    /// Returns the greatest number of `flood` items in a row while `victim` is served `count` times. An item of `flood`
+    /// takes `span`, an item of `victim` takes `other`.
     private func longestRow(
         of flood: Endless, _ span: Duration, beside victim: Endless, of other: Duration, _ driver: Driver,
         until count: Int
     ) throws -> Int {
-        // A row of short items may be under way, among which the first long one is seen late.
+        // Ends a row of short items that may be under way, because the first long item would be noticed late in it.
         for _ in 0..<4 { settleHost() }
         let rows = Shared([0])
         let isDone = Flag()
@@ -47,11 +47,11 @@ final class TurnsTests: MainThreadTestCase {
             GRunLoop.main.stop()
         }
         let endFlood = try flood.begin {
-            // What comes while the others are ended is nobody's row.
+            // Items that come after the end do not count.
             guard !isDone.isSet else { return }
             work(for: span)
             rows.update { $0[$0.count - 1] += 1 }
-            // However it ends.
+            // Ends the test if the other kind starves.
             if rows.value.reduce(0, +) > 200 { end() }
         }
         let serve: @Sendable () -> Void = {
@@ -84,18 +84,18 @@ final class TurnsTests: MainThreadTestCase {
         }
     }
 
-    /// items 50, 190: an item that takes longer than a slice has one turn, then everybody else that is ready.
+    /// items 50, 190: an item that takes longer than a slice has one turn, then all other ready kinds have theirs.
     func testItemsLongerThanASlice() throws {
         try checkRows(.milliseconds(6), atMost: 1, until: 4)
     }
 
-    /// items 50, 190: the last of the others' turns is a row as well, if it takes a slice: two such kinds alternate.
+    /// items 50, 190: if the others' items take a slice as well, the two kinds alternate.
     func testTurnsLongerThanASlice() throws {
         try checkRows(.milliseconds(6), beside: .milliseconds(6), atMost: 1, until: 3)
     }
 
-    /// items 50, 190: where a host's frames of the hub's own priority take longer than a slice, there are two between
-    /// two turns of ours: the one in the iteration in which the slice was used up, and one step.
+    /// items 50, 190: a host's frames at the hub's priority may take longer than a slice. Then at most two frames come
+    /// between two turns of the loop: one in the iteration that used the slice up, and one for the yield.
     func testTurnsBesideFramesOfTheHubsPriority() throws {
         for kind in Endless.kinds {
             for _ in 0..<4 { settleHost() }
@@ -117,7 +117,7 @@ final class TurnsTests: MainThreadTestCase {
         }
     }
 
-    /// items 50, 190: so has a source of GLib's in a run of ours.
+    /// items 50, 190: a GLib source that takes longer than a slice has one turn as well, in a run.
     func testSourcesOfGLibLongerThanASlice() throws {
         for victim in Endless.kinds {
             let rows = Shared([0])
@@ -142,8 +142,8 @@ final class TurnsTests: MainThreadTestCase {
         }
     }
 
-    /// items 48, 190: a block that waits for others' turns is not slept on, also if they have none any more when it
-    /// comes.
+    /// items 48, 190: the loop does not sleep while a block waits for the others' turns, even if the others have no
+    /// work left by then.
     func testABlockThatWaitsIsNotForgotten() throws {
         for isNested in [false, true] {
             let trace = Recorder()
@@ -171,13 +171,13 @@ final class TurnsTests: MainThreadTestCase {
         }
     }
 
-    /// items 50, 190: items that are shorter come in a row for a slice, and one more.
+    /// items 50, 190: shorter items come in a row for one slice, plus one item.
     func testItemsShorterThanASlice() throws {
-        // Four in 4 ms, and the one that uses the slice up.
+        // Four items fit into 4 ms, and a fifth may exceed it.
         try checkRows(.milliseconds(1), atMost: 5, until: 4)
     }
 
-    /// items 50, 190: with every kind at once each has its turn, although each item uses the slice up.
+    /// items 50, 190: with all kinds together, each kind has its turn, although each item uses the slice up.
     func testEveryKindAtOnce() throws {
         for driver in Driver.allCases {
             let trace = Recorder()
@@ -195,18 +195,18 @@ final class TurnsTests: MainThreadTestCase {
             }
             let lines = trace.lines
             for end in ends { end() }
-            // The first row is of what there was when the slice began.
+            // The first row serves what was ready when the slice began.
             for kind in Endless.kinds {
                 let places = lines.indices.filter { lines[$0] == kind.name }
                 let longest = zip(places, places.dropFirst()).map { $1 - $0 }.max() ?? lines.count
-                // Once among each six: first in one and last in the next, at the most.
+                // Each kind comes once in six items: at worst first in one group and last in the next.
                 XCTAssertLessThan(longest, 2 * Endless.kinds.count, "\(kind.name), \(driver): \(lines)")
             }
         }
     }
 
-    /// item 190: idle work of the host's has its turns beside a timer that is always due, with an empty callback, also
-    /// where each iteration of the host's is dear because of what others wait for.
+    /// item 190: the host's idle work has its turns beside a timer that is always due and does nothing. This also holds
+    /// if many foreign timeouts make each iteration of the host slow.
     func testTheHostsOwnTimeCounts() throws {
         for foreign in [0, 2000] {
             let timeouts = (0..<foreign).map { _ in GLibSource.timeout(nil, milliseconds: 3_600_000) { false } }
@@ -234,7 +234,7 @@ final class TurnsTests: MainThreadTestCase {
         }
     }
 
-    /// item 2: a loop that was only touched has nothing to do: the first iteration of the host's serves the host.
+    /// item 2: a newly attached loop has nothing to do, so the host's first iteration serves the host.
     func testATouchedLoopOwesNoPass() {
         for priority: Int32 in [0, 200] {
             freshHostedRun()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// malloc() of the child process of the tests: that of libc behind a gate.
+// malloc() of the tests' child process: libc's malloc() behind a gate.
 
 #define _GNU_SOURCE
 
@@ -47,10 +47,10 @@ void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 void __libc_free(void *memory);
 
-/// How often the calling thread has asked for memory. A signal handler that interrupts it counts, too.
+/// How often the calling thread has asked for memory, including its signal handlers.
 static __thread unsigned allocations;
 
-/// The thread that keeps the others out; 0: the gate is open.
+/// The thread that has closed the gate; 0 if the gate is open.
 static int keeper;
 static __thread void (*next_call)(void);
 

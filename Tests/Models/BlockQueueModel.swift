@@ -71,14 +71,14 @@ final class BlockQueueModel: Model {
         let left = waiting.filter { !$0.queues.isEmpty }
         for queue in 0..<3 {
             let entries = queues[queue].removeAll()
-            // A block for several modes that another queue has run leaves its entry behind.
+            // If another queue has run a block for several modes, its entry in this queue remains.
             try expect(
                 entries.count(where: { !$0.isTaken }), is: left.count(where: { $0.queues.contains(queue) }),
                 "blocks left in queue \(queue)")
         }
         waiting = []
         for queue in queues + [spare].compactMap(\.self) { queue.deallocate() }
-        try expect(Counted.count, is: 0, "bodies that nobody has released")
+        try expect(Counted.count, is: 0, "bodies that were not released")
     }
 
     // MARK: Operations

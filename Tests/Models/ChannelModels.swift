@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a channel, and the list of those who wait for room in it.
+// The memory of a channel, and the list of threads that wait for room.
 
 import Glibc
 
@@ -17,7 +17,7 @@ final class ChannelPiecesModel: Model {
     private var waiting: [UInt8] = []
     private var last: UInt8 = 0
     private let taken: UnsafeMutableRawPointer
-    /// What a place holds from which an element was moved out.
+    /// The bytes of a slot whose element was moved out.
     private static let moved: UInt8 = 0xEE
 
     init(_ random: inout Random) {
@@ -60,7 +60,7 @@ final class ChannelPiecesModel: Model {
         Journal.note("send \(count)")
         for _ in 0..<count {
             if sent.room == 0 {
-                // As the channel's core makes room.
+                // Makes room in the same way as the channel's core.
                 guard sent.count < capacity else { return }
                 if !sent.reopen(upTo: capacity, type) {
                     if sent.hasOnePiece, let larger = spare.takeLarger(upTo: capacity, type) {
@@ -86,7 +86,7 @@ final class ChannelPiecesModel: Model {
     }
 
     private func takeAll(_ random: inout Random) throws {
-        // A channel whose elements were taken one by one goes on so until it is empty.
+        // If elements were taken one by one, the channel continues so until it is empty.
         guard sent.taken == 0 else { return }
         Journal.note("take all")
         var pieces = sent.takeAll(type)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contexts that a run acquires, and those that a host carries, beside a thread that owns some of them at times.
+// The contexts that a run acquires, and those that a host carries, while another thread owns some of them at times.
 
 import CGRun
 import CGRunGLib
@@ -15,7 +15,7 @@ final class AcquiredContextsModel: Model {
     private var ownedByOther: Set<Int> = []
     private var acquired = AcquiredContexts()
     private var wanted: [Int] = []
-    /// What the run owns.
+    /// The contexts that the run owns.
     private var owned: [Int] = []
     private var version = 0
     private var lastVersion: Int?
@@ -106,7 +106,7 @@ final class CarriedContextsModel: Model {
         }
     }
 
-    /// What the hub knows as its loop.
+    /// Stands in for the loop that the hub refers to.
     private final class Host {
         var carried = CarriedContexts()
     }
@@ -131,7 +131,7 @@ final class CarriedContextsModel: Model {
         functions.check = { _, _, _ in false }
         functions.dispatch = { loop in
             guard let loop else { return }
-            // As a pass does with the contexts that are ready.
+            // Serves the ready contexts as a pass does.
             for served in Unmanaged<Host>.fromOpaque(loop).takeUnretainedValue().carried.served {
                 while g_main_context_iteration(served.context, 0) != 0 {}
             }

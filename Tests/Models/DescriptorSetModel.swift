@@ -55,7 +55,7 @@ final class DescriptorSetModel: Model {
         try check()
         batch.discard()
         files.closeAll()
-        try expect(Counted.count, is: 0, "sources that nobody has released")
+        try expect(Counted.count, is: 0, "sources that were not released")
     }
 
     // MARK: Changes
@@ -104,7 +104,7 @@ final class DescriptorSetModel: Model {
         }
     }
 
-    /// Sources leave before their number is closed.
+    /// Removes the sources before their number is closed.
     private func closeRightly(_ number: Int32?) throws {
         guard let number else { return }
         for source in watches[number]?.sources ?? [] { try remove(source) }
@@ -156,9 +156,9 @@ final class DescriptorSetModel: Model {
         Journal.note("fetch")
         try expect(batch.fetch(from: mode), "the epoll cannot be asked")
         let count = batch.pending(in: mode).count
-        // As a pass does: else the epoll would stay ready for nobody.
+        // Drops orphans as a pass does. Otherwise the epoll would stay ready without a source.
         if batch.dropOrphans(of: mode) {
-            try expect(!batch.takeLost().isEmpty, "a number was lost, and nobody knows which")
+            try expect(!batch.takeLost().isEmpty, "a number was lost, and not reported")
             try rebuild()
             batch.discard()
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop keeps for its end, or until a run no longer needs it: end handlers, cancellable performs, kept objects.
+// End handlers, cancellable performs, and objects that a loop keeps until its end or until a run no longer needs them.
 
 @testable import GRunLoop
 
@@ -38,7 +38,7 @@ final class EndHandlersModel: Model {
         try expect(handlers.takeLast() == nil, "a handler is left")
         try expect(handlers.closeIfEmpty(), "the list is empty and does not close")
         try expect(handlers.add {} == nil, "a closed list takes a handler")
-        try expect(Counted.count, is: 0, "closures that nobody has released")
+        try expect(Counted.count, is: 0, "closures that were not released")
     }
 
     private func add() throws {
@@ -115,7 +115,7 @@ final class CancellablesModel: Model {
     func finish() throws {
         while let entry = waiting.last { try remove(entry.tag) }
         try expect(list.isEmpty, "an entry is left")
-        try expect(Counted.count, is: 0, "targets that nobody has released")
+        try expect(Counted.count, is: 0, "targets that were not released")
     }
 
     private static func name(of target: Counted, _ key: Int?) -> Cancellables.Name {

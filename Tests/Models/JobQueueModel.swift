@@ -10,13 +10,13 @@ final class JobQueueModel: Model, @unchecked Sendable {
     /// A task of one job, which may begin another one.
     private struct Job {
         var number = 0
-        /// How many tasks follow it, each begun by the one before.
+        /// The number of following tasks, each started by the previous one.
         var followers: Int
         var nests: Bool
     }
 
     private let loop = GRunLoop.current
-    /// It is always due.
+    /// Always due.
     private let timer = GRunLoop.Timer(interval: .nanoseconds(1), repeats: true) { _ in }
     /// The numbers of the tasks whose jobs are enqueued.
     private var waiting: [Int] = []
@@ -25,7 +25,7 @@ final class JobQueueModel: Model, @unchecked Sendable {
     private var problem: String?
 
     init(_ random: inout Random) {
-        // In a slice of no length each pass runs one job, if something else is ready.
+        // With a slice of zero, each pass runs one job if something else is ready.
         let isCut = random.once(in: 2)
         loop.timeSlice = isCut ? .zero : .milliseconds(4)
         if isCut { loop.add(timer, forMode: .default) }
@@ -45,7 +45,7 @@ final class JobQueueModel: Model, @unchecked Sendable {
         for _ in 0..<10_000 where !waiting.isEmpty && problem == nil { run() }
         if let problem { throw Mismatch(text: problem) }
         try expect(waiting.count, is: 0, "jobs that are never run")
-        try expect(Counted.count, is: 0, "tasks that nobody has released")
+        try expect(Counted.count, is: 0, "tasks that were not released")
     }
 
     private func run() {
@@ -59,7 +59,7 @@ final class JobQueueModel: Model, @unchecked Sendable {
         let job = Job(number: made, followers: kind.followers, nests: kind.nests)
         let counted = Counted(made)
         waiting.append(made)
-        // Nothing but the queue holds the executor of its jobs.
+        // Only the queue retains the executor of its jobs.
         Task.detached(executorPreference: GRunLoop.Executor(loop)) { [self] in
             execute(job)
             withExtendedLifetime(counted) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exchanges of a remote port, over a real socket that holds little.
+// The exchanges of a remote port, over a real socket with a small buffer.
 
 import CGRun
 import CGRunMessagePorts
@@ -19,7 +19,7 @@ final class MessageExchangesModel: Model {
     private var conversation: UInt32
 
     init(_ random: inout Random) {
-        // Numbers of conversations that begin again at 0.
+        // Conversation numbers that wrap around to 0.
         conversation = random.once(in: 2) ? 0 : .max - 40
         var ends: [Int32] = [0, 0]
         guard socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0, &ends) == 0 else {
@@ -62,7 +62,7 @@ final class MessageExchangesModel: Model {
         }
         try expect(sending.isEmpty, "a message is never sent")
         try endAll()
-        try expect(Counted.count, is: 0, "exchanges that nobody has released")
+        try expect(Counted.count, is: 0, "exchanges that were not released")
     }
 
     // MARK: Operations
@@ -138,7 +138,7 @@ final class MessageExchangesModel: Model {
         let isUnsent = Array(repeating: true, count: sending.count) + Array(repeating: false, count: waiting.count)
         for (exchange, isUnsent) in zip(all, isUnsent) {
             guard case .done(.failure(isUnsent ? .isInvalid : .becameInvalid)) = exchange.stage else {
-                throw Mismatch(text: "the error does not say whether the message was sent")
+                throw Mismatch(text: "the error does not show whether the message was sent")
             }
         }
         (sending, waiting) = ([], [])

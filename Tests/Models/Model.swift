@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each model is, and how it says that its container is wrong.
+// The protocol of models, and how a model reports a wrong container.
 
 import Glibc
 
-/// A container of the library, and beside it plain arrays and dictionaries that say what the container must hold.
+/// A container of the library, and plain arrays and dictionaries that record what the container must hold.
 protocol Model: AnyObject, SendableMetatype {
     /// The container's name on the command line.
     static var name: String { get }
@@ -14,7 +14,7 @@ protocol Model: AnyObject, SendableMetatype {
     init(_ random: inout Random)
     /// Makes one random operation, and compares the container with the model.
     func step(_ random: inout Random) throws
-    /// Empties the container, and compares what came out. Nothing may be left.
+    /// Empties the container, and compares the removed elements. Nothing may be left.
     func finish() throws
 }
 
@@ -55,7 +55,7 @@ func expect<Value: Equatable>(
     if found != wanted { throw Mismatch(text: "\(file):\(line): \(what()): found \(found), expected \(wanted)") }
 }
 
-/// Prints a line without a buffer, so that it is there if the process crashes next.
+/// Prints a line without buffering, so that it survives a crash.
 func say(_ text: String) {
     var line = text + "\n"
     line.withUTF8 { _ = write(STDOUT_FILENO, $0.baseAddress, $0.count) }

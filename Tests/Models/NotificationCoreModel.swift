@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A notification queue on a loop: what is posted, to which observers, in which order.
+// A notification queue on a loop: the posted notifications, their observers and their order.
 
 @testable import GRunLoop
 
@@ -36,7 +36,7 @@ final class NotificationCoreModel: Model {
     private var waiting: [Waiting] = []
     private var observers: [Observer] = []
     private var made = 0
-    /// The number of each notification that was posted, and of the observer that got it.
+    /// The number of each posted notification, and of the observer that got it.
     private let posted = Shared<[(notification: Int, observer: Int)]>([])
 
     init(_ random: inout Random) {}
@@ -65,7 +65,7 @@ final class NotificationCoreModel: Model {
         try expect(waiting.count, is: 0, "notifications that are never posted")
         try expect(core.count, is: 0, "notifications that are left")
         while let last = observers.last { try removeObserver(last) }
-        try expect(Counted.count, is: 0, "observers that nobody has released")
+        try expect(Counted.count, is: 0, "observers that were not released")
     }
 
     // MARK: Operations
@@ -129,7 +129,7 @@ final class NotificationCoreModel: Model {
         _ = core.loop.run(mode: mode, for: .microseconds(50))
         let left = core.count
         var found = posted.value[...]
-        // What nobody observes is posted without a trace.
+        // Notifications without an observer are posted without a record.
         for style in [GRunLoop.PostingStyle.asap, .whenIdle] {
             let numbers = posted.value.map(\.notification).filter { number in
                 before.contains { $0.number == number && $0.style == style }

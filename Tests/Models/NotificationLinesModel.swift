@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What waits in a notification queue, for two styles and three modes.
+// The waiting notifications of a queue, for two styles and three modes.
 
 @testable import GRunLoop
 
@@ -43,7 +43,7 @@ final class NotificationLinesModel: Model {
         case 4: try compareAlike(key, after: lines.last - Swift.min(lines.last, UInt64(random.below(20))))
         case 5, 6: remove(random.element(of: waiting))
         case 7:
-            // An equal one takes its place, before anything is told.
+            // An equal notification replaces it before an observer is called.
             guard let former = random.element(of: waiting) else { return }
             remove(former)
             add(former.key, former.style, Array(former.modes))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipes and sockets for the model of descriptors, and what file each number stands for.
+// Pipes and sockets for the model of descriptors, and the file behind each number.
 
 import Glibc
 
@@ -7,12 +7,12 @@ import Glibc
 final class OpenFiles {
     private struct Open {
         let file: Int
-        /// Bytes go in there for readers of the number: the other end, or nil for the writing end of a pipe.
+        /// Bytes written here can be read from the number: the other end, or nil for the writing end of a pipe.
         let feed: Int32?
     }
 
     private var open: [Int32: Open] = [:]
-    /// Copies that a child process could have, by their numbers, which no source watches.
+    /// Copies by number, as a child process could hold them. No source watches them.
     private var copies: [Int32: Open] = [:]
     /// The other ends. They are not watched, and stay open while the program runs.
     private var others: [Int32] = []
@@ -58,7 +58,7 @@ final class OpenFiles {
         open[number] = target
     }
 
-    /// The file lives on when its number is closed.
+    /// The file stays open when its number is closed.
     func copy(_ number: Int32?) {
         guard let number, let target = open[number], copies.count < 8 else { return }
         let copy = fcntl(number, F_DUPFD_CLOEXEC, Self.firstOfOthers)
@@ -66,7 +66,7 @@ final class OpenFiles {
         copies[copy] = target
     }
 
-    /// A copy becomes the lowest free number, or goes.
+    /// Moves a copy to the lowest free number, or closes it.
     func reopen(_ random: inout Random) {
         guard let copy = random.element(of: copies.keys.sorted()), let target = copies[copy] else { return }
         if random.once(in: 2), open.count < Self.most {

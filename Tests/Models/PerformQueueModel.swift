@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What waits to be performed on a loop's thread, for each set of modes.
+// The waiting performs of a loop's thread, for each set of modes.
 
 @testable import GRunLoop
 
@@ -40,7 +40,7 @@ final class PerformQueueModel: Model {
 
     func finish() throws {
         try expect(queue.close().count, is: waiting.map(\.count).reduce(0, +), "requests that are left")
-        try expect(Counted.count, is: 0, "requests that nobody has released")
+        try expect(Counted.count, is: 0, "requests that were not released")
         let late = queue.append(.init(waits: false) {}, modes: sets[0], makeSource: { GRunLoop.Source {} })
         try expect(late == nil, "a closed queue takes a request")
     }

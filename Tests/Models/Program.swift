@@ -9,7 +9,7 @@ struct Program {
 
     /// Runs the given operations, whose numbers are below the model's length.
     func run(_ operations: some Sequence<Int>) throws {
-        // A container that never returns ends the process.
+        // Ends the process if the container hangs.
         alarm(10)
         var random = Random(seed: seed)
         let model = model.init(&random)
@@ -22,12 +22,12 @@ struct Program {
     }
 }
 
-/// What a child process runs: the parent process survives a crash of it.
+/// The code of a child process. The parent process survives a crash of the child.
 enum Child {
-    /// The parent reads there which program failed.
+    /// The parent reads the failed program's seed from this descriptor.
     static let seedDescriptor: Int32 = 3
 
-    /// Runs programs of one model until they have had so many operations.
+    /// Runs programs of one model until they have made this many operations.
     static func run(_ model: any Model.Type, from firstSeed: UInt64, operations: Int) -> Int32 {
         var seed = firstSeed
         var left = operations

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers that a seed repeats.
+// Random numbers that a seed reproduces.
 
 /// SplitMix64: the same seed gives the same numbers on every machine.
 struct Random: RandomNumberGenerator {
@@ -25,7 +25,7 @@ struct Random: RandomNumberGenerator {
     /// A number from 0 to `limit` - 1.
     mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
 
-    /// True once in `count` times.
+    /// True with a probability of 1 / `count`.
     mutating func once(in count: Int) -> Bool { below(count) == 0 }
 
     mutating func element<Element>(of list: [Element]) -> Element? {

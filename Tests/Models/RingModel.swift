@@ -20,7 +20,7 @@ final class RingModel: Model {
     private struct Item {
         let number: UInt32
         var calls: UInt64 = 0
-        /// How many records there were at its last callout.
+        /// The number of records at its last callout.
         var last: Int
     }
 
@@ -31,9 +31,9 @@ final class RingModel: Model {
     private let limit: Int
     private var records: [Record] = []
     private var items: [UInt64: Item] = [:]
-    /// The callouts that have not ended, by depth: the keys of their items.
+    /// The keys of the open callouts' items, by depth.
     private var open: [UInt32: UInt64] = [:]
-    /// How deep callouts are open at most.
+    /// The greatest depth of open callouts.
     private var openDepth: UInt32 = 0
     private var depth: UInt32 = 0
     private var mode: UInt16 = 0
@@ -155,7 +155,7 @@ final class RingModel: Model {
         guard let copies = cgrun_ring_copy(ring, &count, &lost) else { throw Mismatch(text: "no memory for a copy") }
         defer { free(copies) }
         try expect(Int(lost + count), is: records.count, "records that were copied or lost")
-        // A full ring loses one more: its writer may be at it.
+        // A full ring loses one more record, because its writer may be writing there.
         if records.count < limit { try expect(lost, is: 0, "records that were lost") }
         if records.count >= limit { try expect(Int(count), is: limit - 1, "records of a full ring") }
         for index in 0..<Int(count) {
@@ -163,7 +163,7 @@ final class RingModel: Model {
             let found = Record(
                 extra: copy.extra, item: copy.item, kind: UInt32(copy.kind), depth: UInt32(copy.depth), mode: copy.mode)
             var wanted = records[Int(lost) + index]
-            // A callout's extra is how late it is.
+            // The extra of a callout is its delay.
             if wanted.kind == CGRUN_RECORD_CALLOUT.rawValue { wanted.extra = found.extra }
             try expect(found, is: wanted, "record \(index)")
             if index > 0 { try expect(copy.time >= copies[index - 1].time, "a record is earlier than the one before") }

@@ -11,11 +11,11 @@ final class SignalledSourcesModel: Model {
         let source: Int
         let order: Int
         let signal: UInt64
-        /// A cut batch has left it: nothing that is signalled later comes before it.
+        /// A cut batch has left it. Sources that are signalled later do not come before it.
         var isSettled = false
     }
 
-    /// What one mode has to perform.
+    /// The sources that one mode has to perform.
     private struct Line {
         /// Signalled since the last batch began.
         var fresh: [Int] = []
@@ -35,7 +35,7 @@ final class SignalledSourcesModel: Model {
     private struct Batch {
         let mode: Int
         let outer: SignalledSources.Batch
-        /// The rest of the batch, once another run may perform its sources.
+        /// The rest of the batch, after another run has become able to perform its sources.
         var list: [SourceMembership]?
     }
 
@@ -44,7 +44,7 @@ final class SignalledSourcesModel: Model {
     private var sources: [Int: GRunLoop.Source] = [:]
     private var lines = [Line(), Line()]
     private var batches: [Batch] = []
-    /// What a run would keep until it holds no lock.
+    /// Memberships that a run would keep until it holds no lock.
     private var kept: [[SourceMembership]] = []
     private var made = 0
 
@@ -79,7 +79,7 @@ final class SignalledSourcesModel: Model {
         for mode in 0..<2 { try expect(modes[mode].signalled.isEmpty, "a source of mode \(mode) is left") }
         for source in sources.keys.sorted() { drop(source) }
         kept = []
-        try expect(Counted.count, is: 0, "sources that nobody has released")
+        try expect(Counted.count, is: 0, "sources that were not released")
     }
 
     // MARK: Changes
@@ -163,7 +163,7 @@ final class SignalledSourcesModel: Model {
 
     private func sortFresh(of mode: Int) {
         for number in lines[mode].fresh {
-            // The signal was cleared: the source is not listed any more.
+            // The signal was cleared, so the source is no longer listed.
             guard let source = sources[number], source.signalOrder != 0 else { continue }
             let entry = Sorted(source: number, order: source.order, signal: source.signalOrder)
             let index = lines[mode].sorted.firstIndex {
@@ -215,7 +215,7 @@ final class SignalledSourcesModel: Model {
         return nil
     }
 
-    /// As `GRunLoop.notePerformed`: before it is performed a source leaves the lists of all its modes.
+    /// As `GRunLoop.notePerformed`: a source leaves the lists of all its modes before it is performed.
     private func perform(_ number: Int, _ membership: SourceMembership, _ mode: Int) throws {
         guard let all = membership.source.takeSignal() else { return }
         kept.append(all)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers that several threads use, each with an exact account: for the thread sanitizer. One step is one burst.
+// Containers that several threads use, with exact accounts, for the thread sanitizer. One step is one burst.
 
 import CGRun
 import CGRunDiagnostics
@@ -66,8 +66,8 @@ final class RingThreads: Model {
     }
 }
 
-/// Several threads send to a port, where they wait for room, and to a channel, where they try again. Closures of the
-/// loop nest runs, and may close the channel.
+/// Several threads send to a port, where they wait for room, and to a channel, where they try again. The loop's
+/// closures nest runs, and may close the channel.
 final class ChannelSendersThreads: Model {
     static let name = "ChannelSendersThreads"
     static let length = 4
@@ -147,7 +147,7 @@ final class ChannelSendersThreads: Model {
     }
 }
 
-/// Tasks are started on several threads, and run on the loop's thread, which ends in the middle of nothing.
+/// Several threads start tasks that run on the loop's thread, which ends at an arbitrary point.
 final class JobQueueThreads: Model {
     static let name = "JobQueueThreads"
     static let length = 4
@@ -166,7 +166,7 @@ final class JobQueueThreads: Model {
             for _ in 0..<count {
                 Task.detached(executorPreference: executor) {
                     for _ in 0..<yields { await Task.yield() }
-                    // The loop's thread alone changes it: the thread sanitizer sees if not.
+                    // Only the loop's thread changes this value. The thread sanitizer reports any other access.
                     done.value += 1
                 }
             }
@@ -178,7 +178,7 @@ final class JobQueueThreads: Model {
     }
 }
 
-/// Several threads have closures performed on the loop's thread, and some wait for them.
+/// Several threads pass closures to the loop's thread, and some wait for them.
 final class PerformQueueThreads: Model {
     static let name = "PerformQueueThreads"
     static let length = 4

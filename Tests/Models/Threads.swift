@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads for models: several at the same time, and one that owns contexts when it is told to.
+// Threads for models: several at the same time, and a thread that owns contexts on request.
 
 import CGRunGLib
 import Glibc
 
-/// Runs each body on a thread of its own, and returns when all have returned.
+/// Runs each body on its own thread, and returns when all have returned.
 func runOnThreads(_ bodies: [@Sendable () -> Void]) {
     let threads = bodies.map(startThread)
     for thread in threads { pthread_join(thread, nil) }

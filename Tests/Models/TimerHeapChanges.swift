@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the model of timer heaps changes: timers and performs come, move and go, between batches and inside them.
+// The changes of the timer heap model: it adds, moves and removes timers and performs, between batches and inside them.
 
 @testable import GRunLoop
 
@@ -134,7 +134,7 @@ extension TimerHeapModel {
     }
 
     func putBack(_ entrant: Entrant, _ timer: GRunLoop.Timer) {
-        // In the order of Timer.returnToHeaps: the order of the modes does not matter to a mode.
+        // The order of Timer.returnToHeaps. A mode does not depend on it.
         for mode in 0..<2 where timer.isIn(modes[mode]) {
             modes[mode].heap.insert(timer, in: modes[mode])
             put(entrant, in: mode)

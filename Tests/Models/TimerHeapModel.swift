@@ -6,11 +6,11 @@
 final class TimerHeapModel: Model {
     static let name = "TimerHeap"
 
-    /// A timer, or a delayed perform whose place a timer may take.
+    /// A timer, or a delayed perform that a timer may replace.
     final class Entrant {
         let number: Int
         var timer: GRunLoop.Timer?
-        /// Of a delayed perform.
+        /// The name of a delayed perform; nil for a timer.
         var name: TimerHeap.Name?
         let mode: Int
 
@@ -20,11 +20,11 @@ final class TimerHeapModel: Model {
         }
 
         var isPerform: Bool { name != nil && timer == nil }
-        /// Whether the program has the timer, and can move it. A timer in a perform's place fires once.
+        /// Whether the program has the timer and can move it. A timer in a perform's place fires once.
         var isKnown: Bool { name == nil }
     }
 
-    /// One that stands in the heap of one mode.
+    /// An entry in the heap of one mode.
     struct Entry {
         let entrant: Entrant
         let deadline: Nanoseconds
@@ -36,14 +36,14 @@ final class TimerHeapModel: Model {
     struct Batch {
         let mode: Int
         let limit: Nanoseconds
-        /// What was due when the batch began, in order.
+        /// The entries that were due when the batch began, in order.
         let due: [Entrant]
-        /// How many of them have had their turn.
+        /// How many of them were called or skipped.
         var done = 0
         let outer: TimerHeap.Batch
-        /// What the batch calls now.
+        /// The entry whose callout runs now.
         var called: Entrant?
-        /// Keeps what a callout would keep.
+        /// The timers that a callout would retain.
         var held: [GRunLoop.Timer] = []
     }
 
@@ -78,7 +78,7 @@ final class TimerHeapModel: Model {
     func finish() throws {
         var random = Random(seed: 1)
         while !batches.isEmpty { try endBatch(&random) }
-        // All that is left is called in order, or removed.
+        // Everything that is left is called in order, or removed.
         now = .max / 2
         for mode in 0..<2 {
             try beginBatch(of: mode, &random)
@@ -87,7 +87,7 @@ final class TimerHeapModel: Model {
         }
         try check()
         entrants = []
-        try expect(Counted.count, is: 0, "closures that nobody has released")
+        try expect(Counted.count, is: 0, "closures that were not released")
     }
 
     // MARK: Batches
@@ -166,7 +166,7 @@ final class TimerHeapModel: Model {
         putBack(entrant, timer)
     }
 
-    /// Where in the batch it stands. Those before it were skipped rightly.
+    /// The entry's position in the batch. Checks that the entries before it were skipped correctly.
     func position(in index: Int, _ isWanted: (Entrant) -> Bool) throws -> Int {
         let batch = batches[index]
         guard let position = (batch.done..<batch.due.count).first(where: { isWanted(batch.due[$0]) }) else {

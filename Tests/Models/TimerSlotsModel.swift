@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slots of a timer heap: timers, closures, and timers that take the place of a closure.
+// The slots of a timer heap: timers, closures, and timers that replace a closure.
 
 @testable import GRunLoop
 
@@ -23,14 +23,14 @@ final class TimerSlotsModel: Model {
     private var timers: [(slot: Int, timer: GRunLoop.Timer, place: Int)] = []
     private var bodies: [Body] = []
     private var standIns: [StandIn] = []
-    /// Names that nothing has any more. No later closure may get one of them.
+    /// Names that are no longer in use. No later closure may get one of them.
     private var formerNames: Set<TimerSlots.Name> = []
     private var made = 0
     private let called = Shared(0)
 
     init(_ random: inout Random) {
         let greatestUse: UInt32 = random.once(in: 2) ? UInt32(1 + random.below(3)) : .max >> 2
-        // Uses that are nearly used up.
+        // Use counts near their maximum.
         let firstUse = random.once(in: 2) ? greatestUse - UInt32(Swift.min(2, Int(greatestUse))) : 0
         slots = TimerSlots(greatestUse: greatestUse, firstUse: firstUse)
         Journal.note("greatest use \(greatestUse), first use \(firstUse)")
@@ -55,7 +55,7 @@ final class TimerSlotsModel: Model {
             slots.giveBack(slot)
         }
         bodies = []
-        try expect(Counted.count, is: 0, "closures that nobody has released")
+        try expect(Counted.count, is: 0, "closures that were not released")
     }
 
     // MARK: Operations

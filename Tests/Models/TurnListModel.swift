@@ -31,7 +31,7 @@ final class TurnListModel: Model {
             remove(members.last?.number)
             try check()
         }
-        try expect(Counted.count, is: 0, "members that nobody has released")
+        try expect(Counted.count, is: 0, "members that were not released")
     }
 
     // MARK: Operations

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which slots of an object slots.c sets, of a machine that need not be this one: the object is loaded by hand, and is
-// the only one that slots.c finds. Compiled with -DAS_aarch64 or -DAS_x86_64 it is slots.c as it is built there.
+// Checks which slots of an object slots.c sets, also for other machines. The check loads the object itself, and slots.c
+// finds only this object. -DAS_aarch64 or -DAS_x86_64 compiles slots.c as for that machine.
 //
 // usage: check FILE...
 
@@ -81,13 +81,13 @@ static void read_relocations(const char *file)
     }
 }
 
-/// A slot that is to be set.
+/// Whether slots.c must set this slot.
 static bool is_slot_of(const Relocation *relocation, const char *name)
 {
     return (relocation->kind == JUMP_SLOT || relocation->kind == GLOBAL) && strcmp(relocation->name, name) == 0;
 }
 
-// MARK: Loading it
+// MARK: Loading the object
 
 static char *image;
 static size_t image_size;
@@ -97,8 +97,8 @@ static void wake_up(void) {}
 static void stop(void) {}
 static void replacement(void) {}
 
-/// As the dynamic linker does: `lazily` it leaves the slots of calls to the first call. `ends_within` has what is
-/// protected after that end within a page, which is then left as it is.
+/// Loads the object like the dynamic linker. `lazily` leaves function slots unresolved until the first call. With
+/// `ends_within` the protected part ends within a page, and that page is not protected.
 static void load(const char *file, bool lazily, bool ends_within)
 {
     const Elf64_Ehdr *header = (const void *)file;
@@ -136,7 +136,7 @@ static void load(const char *file, bool lazily, bool ends_within)
                                    .dlpi_phnum = header->e_phnum, .dlpi_adds = 1};
 }
 
-/// For each page whether it can be written to, without a fault: the kernel is asked to read into it what it holds.
+/// Finds out which pages are writable, without a fault: asks the kernel to read each page's own content into it.
 static void read_protection(bool *writable)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -155,7 +155,7 @@ static void read_protection(bool *writable)
     close(ends[1]);
 }
 
-// MARK: What is asked
+// MARK: The checks
 
 static void check_kinds(void)
 {
@@ -214,7 +214,7 @@ static void check_file(const char *path, const char *file, bool lazily, bool end
     read_protection(writable_after);
     check(differing == 0 && memcmp(writable, writable_after, image_size) == 0, "and put back", name);
 
-    // The object that has the function: its own calls are counted.
+    // The object that defines the function. Its own calls count as well.
     const cgrun_slot_function own = {"CFRunLoopWakeUp", image + 8, (void *)replacement};
     for (unsigned i = 0; i < relocation_count && !ends_within && !lazily; i++)
         if (is_slot_of(&relocations[i], own.name)) {
@@ -238,7 +238,7 @@ static void check_file(const char *path, const char *file, bool lazily, bool end
     free(writable_after);
 }
 
-/// Another thread loads it at this moment: it is listed, and its slots hold what the linker will add to.
+/// Another thread is loading the object: the object is listed, and the linker has not yet relocated its slots.
 static void check_loading(const char *path, const char *file)
 {
     load(file, false, true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls a function of another object, takes its address, and has it in its data.
+// Calls a function of another object, takes the function's address, and stores the address in its data.
 
 extern void CFRunLoopWakeUp(void *loop);
 extern void CFRunLoopStop(void *loop);

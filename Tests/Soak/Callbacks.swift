@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources of GLib's whose closure is called until it returns false, and whose notify is called once.
+// GLib sources whose closure is called until it returns false, and whose notify is called once.
 
 import CGRunGLib
 import GRunLoop
 import TestSupport
 
-/// What GLib is given is a number. The closure is found by it under a lock of ours: no sanitizer sees GLib's own.
+/// GLib gets a number. A lock of the soak guards the closures, because no sanitizer sees GLib's own lock.
 enum Callbacks {
     private static let closures = Shared<[Int: @Sendable () -> Bool]>([:])
     private static let lastNumber = Counted()
 
-    /// Called in an iteration of the context, by whoever makes it: never here, as an invocation may be.
+    /// Attaches a source, so an iteration of the context calls `body`. An invocation could call it on this thread.
     static func idle(in context: OpaquePointer?, _ body: @escaping @Sendable () -> Bool) {
         attach(g_idle_source_new(), context, body)
     }
@@ -44,6 +44,6 @@ enum Callbacks {
         if body == nil { Findings.add("notify: called twice, of a callback of GLib's") }
     }
 
-    /// Those whose notify was not called.
+    /// The number of closures whose notify was not called.
     static var count: Int { closures.update { $0.count } }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was counted in the whole process.
+// Counts of the whole process.
 
 import Synchronization
 
@@ -8,7 +8,7 @@ final class Census: Sendable {
 
     private let delivered = Kind.allCases.map { _ in Counted() }
     private let gaps = Kind.allCases.map { _ in Counted() }
-    /// By producer, then by kind: what closures have captured, and what was let go of that.
+    /// Counts by producer and kind of the tokens that closures capture, and of the released ones.
     private let made = (0...Settings.producers).map { _ in Kind.allCases.map { _ in Counted() } }
     private let released = (0...Settings.producers).map { _ in Kind.allCases.map { _ in Counted() } }
     let loops = Counted()
@@ -28,20 +28,20 @@ final class Census: Sendable {
         return (longest, gaps[longest.rawValue].value)
     }
 
-    /// What closures hold that were not let go of, or were let go of twice.
+    /// Kinds whose tokens were not released, or were released twice.
     var unbalanced: [String] {
         (0...Settings.producers).flatMap { producer in
             Kind.allCases.compactMap { kind in
                 let (made, released) = (made[producer][kind.rawValue].value, released[producer][kind.rawValue].value)
                 if made == released { return nil }
                 return
-                    "notify: \(released) of \(made) closures were let go of: \(kind.title) of producer \(producer)"
+                    "notify: \(released) of \(made) closures were released: \(kind.title) of producer \(producer)"
             }
         }
     }
 }
 
-/// Without a lock, which the loops' threads would wait for: it is asked for in each callout.
+/// Counts without a lock, because each callout counts, and the loops' threads would wait for a lock.
 final class Counted: Sendable {
     private let count = Atomic(0)
     var value: Int { count.load(ordering: .acquiring) }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels: the one of a loop, into which all producers send, and channels of a producer's own, which end in every way.
+// Channels: one per loop, into which all producers send, and channels of a single producer, with all kinds of ends.
 
 import GRunLoop
 import Glibc
 import TestSupport
 
 extension Producer {
-    /// In order, as blocks. A full channel is tried again; one whose loop has ended refuses.
+    /// Elements arrive in order, like blocks. The producer retries on a full channel. An ended loop's channel refuses.
     func sendToAll() {
         let consumer = pick()
         let lane = consumer.lane(.channel, of: number)
@@ -25,7 +25,7 @@ extension Producer {
         giveTime(to: lane)
     }
 
-    /// Each element that was accepted is delivered or given up, in order, and never both.
+    /// Each accepted element is either delivered or passed to `undelivered`, in order.
     func sendThroughItsOwn() {
         let consumer = pick()
         let account = ChannelAccount(number, consumer)
@@ -46,13 +46,13 @@ extension Producer {
         default: break
         }
         if end == 3 { channel?.close() }
-        // The last reference, unless the account's closure has it.
+        // Releases the last reference, unless the account's closure holds one.
         channel = nil
         later { account.settle() }
     }
 }
 
-/// What is sent, with the token that must go under no lock.
+/// An element. Its token must be released under no lock.
 struct Parcel: Sendable {
     let number: Int
     let token: Token
@@ -72,7 +72,7 @@ final class ChannelAccount: Sendable {
 
     private var name: String { "a channel of producer \(producer) on \(consumer.name)" }
 
-    /// - Parameter closesAt: the closure closes it at this element; negative: it does not.
+    /// - Parameter closesAt: the receiving closure closes the channel at this element; negative means never.
     func channel(capacity: Int, closesAt: Int) -> GRunLoop.Channel<Parcel> {
         let channel = GRunLoop.Channel<Parcel>(
             capacity: capacity,
@@ -89,7 +89,7 @@ final class ChannelAccount: Sendable {
         if channel.trySend(parcel) == .enqueued { accepted.add() }
     }
 
-    /// From the closure that receives.
+    /// Called by the receiving closure.
     func take(_ parcel: Parcel) {
         consumer.enter(.channel, owedSince: nanoseconds(), producer)
         note(parcel.number)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop that producers hand their events to, and what its thread knows of it.
+// A loop that producers pass their events to, and the state of its thread.
 
 import GRunLoop
 import Glibc
@@ -14,35 +14,35 @@ final class Consumer: @unchecked Sendable {
     /// The context that every common mode serves.
     let home: GRunLoop.Context
 
-    /// Those who use it and need it alive. A loop that is to end waits for them.
+    /// The producers that use this loop and need it alive. A loop waits for them before it ends.
     private let holds = Shared((count: 0, isClosed: false))
     private let lanes = Shared<[Lane]>([])
     private let sharedSource = Shared<SharedSource?>(nil)
-    /// Into which every producer sends. Narrow: it is full at times.
+    /// Every producer sends into this channel. It is small, so it is full at times.
     let channel = GRunLoop.Channel<@Sendable () -> Void>(capacity: 16)
-    /// The same by messages: in two modes, and narrower.
+    /// Every producer sends messages to this port. It is in two modes, and smaller than the channel.
     let port = Consumer.makePort()
     let crowds = Crowds()
-    /// Into which every producer enqueues.
+    /// Every producer enqueues into this queue.
     let idleQueue = GRunLoop.IdleQueue(timePerPass: .microseconds(100))
-    /// The same; the name is the producer's number.
+    /// Every producer enqueues into this queue. The name is the producer's number.
     let notifications: GRunLoop.NotificationQueue<Int, @Sendable () -> Void>
     private let observation: GRunLoop.Observation
-    /// What is looked at when no producer is at work, and the loop has come to everything.
+    /// Final checks, for a time when no producer works and the loop has served everything.
     private let settlements = Shared<[@Sendable () -> Void]>([])
 
-    // The loop's thread only.
+    // Used on the loop's thread only.
     private let thread = pthread_self()
     private var last = Kind.allCases.map { _ in Int64(0) }
     /// Runs that are nested in blocks.
     private(set) var blockDepth = 0
     /// Runs and iterations that callouts have begun.
     private(set) var nesting = 0
-    /// Taken out of its host: nothing may be called.
+    /// True while the loop is detached from its host. Then nothing may be called.
     var isDetached = false
     var isEnding = false
 
-    /// On the loop's thread.
+    /// Must be called on the loop's thread.
     init(_ name: String, isMain: Bool = false, isHosted: Bool) {
         self.name = name
         self.isMain = isMain
@@ -50,7 +50,7 @@ final class Consumer: @unchecked Sendable {
         loop = isMain ? GRunLoop.main : GRunLoop.current
         notifications = .init(on: loop)
         observation = notifications.observe { $0.payload() }
-        // Neither mode is ever finished.
+        // The source keeps both modes from being finished.
         let keeper = loop.keepAlive(.common)
         loop.add(keeper, forMode: .soak)
         guard let context = loop.homeContext else { fatalError("a loop with an item has no home context") }
@@ -61,7 +61,7 @@ final class Consumer: @unchecked Sendable {
         loop.add(port, forMode: .soak)
     }
 
-    // MARK: Who uses it
+    // MARK: Users
 
     func hold() -> Bool {
         holds.update {
@@ -72,7 +72,7 @@ final class Consumer: @unchecked Sendable {
 
     func release() { holds.update { $0.count -= 1 } }
 
-    /// Whether what it accepts now is delivered.
+    /// Whether events that the loop accepts now must be delivered.
     var mustDeliver: Bool { !holds.value.isClosed }
 
     func close() { holds.update { $0.isClosed = true } }
@@ -80,7 +80,7 @@ final class Consumer: @unchecked Sendable {
 
     // MARK: Ledgers
 
-    /// Each is a producer's own: looked up on its thread, and by whoever makes the balance.
+    /// Returns the ledger of a producer. The producer's thread and the final checks look it up.
     func lane(_ kind: Kind, of producer: Int) -> Lane {
         lanes.update { lanes in
             if let known = lanes.first(where: { $0.kind == kind && $0.producer == producer }) { return known }
@@ -90,10 +90,10 @@ final class Consumer: @unchecked Sendable {
         }
     }
 
-    /// An array of its own: that one is changed by other threads.
+    /// A copy of the array, because other threads change the original.
     var allLanes: [Lane] { lanes.update { $0.map(\.self) } }
 
-    /// Signalled by every producer.
+    /// Every producer signals this source.
     var common: SharedSource {
         sharedSource.update {
             if let known = $0 { return known }
@@ -121,7 +121,7 @@ final class Consumer: @unchecked Sendable {
 
     var debts: [String] { allLanes.filter { !$0.isSettled }.map(\.debt) + (sharedSource.value?.debts ?? []) }
 
-    /// For the message that says that it owes something. Asking the loop may not come back, if a lock is held.
+    /// Describes the undelivered events. Another thread asks the loop, because that call hangs if a lock is held.
     var state: String {
         let text = Shared("its description cannot be had: a lock is held")
         let asker = startThread { [loop] in
@@ -135,8 +135,8 @@ final class Consumer: @unchecked Sendable {
 
     // MARK: In callouts
 
-    /// What holds of every callout: it comes on the loop's thread, not while the loop is detached, in a mode that is
-    /// its own, in time, and under no lock.
+    /// Checks every callout: it must come on the loop's thread, not while the loop is detached, in one of its modes, in
+    /// time, and under no lock.
     func enter(_ kind: Kind, owedSince since: Int64, _ producer: Int) {
         let count = Census.shared.deliver(kind)
         guard pthread_equal(thread, pthread_self()) != 0 else {
@@ -161,7 +161,7 @@ final class Consumer: @unchecked Sendable {
         if count & 63 == 0 { LockProbe.check(self, "a \(kind.title) of producer \(producer)") }
     }
 
-    /// A run or an iteration that a callout makes. `inBlock`: that callout is a block.
+    /// Counts a run or an iteration that a callout makes. `inBlock` is true if that callout is a block.
     func nest<Result>(inBlock: Bool, _ body: () -> Result) -> Result {
         nesting += 1
         if inBlock { blockDepth += 1 }
@@ -172,13 +172,13 @@ final class Consumer: @unchecked Sendable {
         return body()
     }
 
-    // MARK: From elsewhere
+    // MARK: From other threads
 
-    /// Waits until the loop has done something that it was given now. Whoever calls this holds it.
+    /// Waits until the loop has called a new perform. The caller must hold the loop.
     func barrier() {
         let isDone = Counted()
         do {
-            // Not performAndWait, which has no limit.
+            // performAndWait() has no time limit.
             try loop.performOnThread { isDone.add() }
         } catch {
             return Findings.add("refused: a perform on \(name), whose thread has not ended")

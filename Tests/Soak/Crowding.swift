@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels into which several threads and tasks send at once, and that end meanwhile: what was accepted is delivered or
-// given up, once, in order of each sender.
+// Channels into which several threads and tasks send at the same time, and that end meanwhile. Each accepted element is
+// delivered or returned once, in the order of its sender.
 
 import GRunLoop
 import Glibc
 import TestSupport
 
-/// What one channel has of all producers.
+/// One channel, with the account of all producers.
 final class Crowded: Sendable {
     struct Parcel: Sendable {
         let sender: Int
@@ -20,7 +20,7 @@ final class Crowded: Sendable {
 
     private final class Account: Sendable {
         let (accepted, delivered, lost) = (Counted(), Counted(), Counted())
-        /// By sender: what came last. Each producer sends in two ways, which are not in order among themselves.
+        /// The last number of each sender. Each producer sends in two ways, which have no common order.
         let last = Shared(Array(repeating: -1, count: 2 * Settings.producers))
         private let name: String
 
@@ -59,7 +59,7 @@ final class Crowded: Sendable {
             + "a channel of all on \(consumer.name)"
     }
 
-    /// It has ended, and nobody sends any more.
+    /// Checks a channel that has ended and has no senders any more.
     func settle() {
         let account = account
         waitFor(debt, on: consumer) { account.delivered.value + account.lost.value >= account.accepted.value }
@@ -69,12 +69,12 @@ final class Crowded: Sendable {
     }
 }
 
-/// The channels of a round: one at a time is open, and each is looked at when nobody sends any more.
+/// The channels of a round. One is open at a time, and each is checked when it has no senders any more.
 final class Crowds: Sendable {
     private let all = Shared<(current: Crowded?, ended: [Crowded], last: [Int])>(
         (nil, [], Array(repeating: -1, count: 2 * Settings.producers)))
 
-    /// The open one, or one that `make` makes.
+    /// Returns the open channel, or makes one with `make`.
     func current(_ make: () -> Crowded) -> Crowded {
         all.update {
             if let known = $0.current { return known }
@@ -114,7 +114,7 @@ final class Crowds: Sendable {
 }
 
 extension Producer {
-    /// Beside all others, into a channel that one of them may end meanwhile.
+    /// Sends into a channel that all producers use, and that one of them may end meanwhile.
     func sendInCrowd() {
         let crowded = main.crowds.current {
             Crowded(main, capacity: dice.pick([1, 3, 64, .max]), in: dice.chance(30) ? [.default, .soak] : [.common])
@@ -134,7 +134,7 @@ extension Producer {
         if dice.chance(40) { sendByTask(crowded) }
     }
 
-    /// A task that waits for room, and is cancelled now and then. It lives on the main loop, which goes on.
+    /// A task that waits for room, and is cancelled at times. It runs on the main loop, which does not end.
     private func sendByTask(_ crowded: Crowded) {
         let (count, sender, producer) = (dice.number(1...8), 2 * number + 1, number)
         let (done, crowds, consumer) = (Counted(), main.crowds, main)

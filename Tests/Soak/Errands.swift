@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done on a loop's own thread, inside its callouts: nested runs, ambient modes, removals, delayed performs,
-// iterations of a host's, detaching.
+// Actions on a loop's own thread, inside its callouts: nested runs, ambient modes, removals, delayed performs, host
+// iterations, detaching.
 
 import CGRunGLib
 import Dispatch
@@ -8,13 +8,13 @@ import GRunLoop
 import Glibc
 import TestSupport
 
-/// The callout in which something is done.
+/// The kind of callout in which an action is made.
 enum Place: CaseIterable {
     case perform, block, job, timer, source, descriptor, callback
 }
 
 extension Producer {
-    /// Has `body` called in a callout of the loop, and waits for it. It gets to know whether that is a block.
+    /// Has a callout of the loop call `body`, and waits for it. `body` learns whether that callout is a block.
     func visit(
         _ consumer: Consumer, _ place: Place, _ what: String, _ body: @escaping @Sendable (_ inBlock: Bool) -> Void
     ) {
@@ -44,7 +44,7 @@ extension Producer {
         case .callback:
             consumer.home.withPointer { context in
                 Callbacks.idle(in: context) {
-                    // Somebody else's turn: what is done here needs the loop.
+                    // The loop is detached, and the action needs it, so a later iteration makes it.
                     if consumer.isDetached { return true }
                     visit(.callback)
                     return false
@@ -61,7 +61,7 @@ extension Producer {
 
     var place: Place { dice.pick(Place.allCases) }
 
-    /// Everything goes on in it.
+    /// A nested run, in which all other events go on.
     func nestRun() {
         let isShort = dice.chance(50)
         holding { consumer in
@@ -71,8 +71,8 @@ extension Producer {
         }
     }
 
-    /// Nothing else is called in it, and it ends by its own timer, or by a source that stops it: having handled that
-    /// counts first.
+    /// A nested run that serves nothing else. Its timer stops it, or its source stops it and is handled. A handled
+    /// source takes precedence in the result.
     func runPrivately() {
         let count = dice.number(1...4)
         let endsBySource = dice.chance(30)
@@ -123,7 +123,7 @@ extension Producer {
         }
     }
 
-    /// What is removed in a callout, on the loop's thread, is not called any more, also if the pass had collected it.
+    /// An item that is removed in a callout of the loop is not called any more, even if the pass had collected it.
     func removeInCallouts() {
         let kind = dice.number(0...2)
         holding { consumer in
@@ -139,13 +139,13 @@ extension Producer {
                 pair.calls > 0
             }
             consumer.barrier()
-            waitFor("the timer that lets go of \(pair.name)", on: consumer) { pair.isDropped }
+            waitFor("the timer that releases \(pair.name)", on: consumer) { pair.isDropped }
             if pair.calls > 1 { Findings.add("called after its removal in a callout: \(pair.name)") }
         }
     }
 
-    /// Performs with a delay come in the order of their dates, those with an order in that order, and none that was
-    /// cancelled.
+    /// Delayed performs come in the order of their dates, ordered performs in their order, and cancelled performs do
+    /// not come.
     func performLater() {
         let count = dice.number(2...6)
         let orders = (0..<count).map { _ in dice.number(-3...3) }
@@ -176,7 +176,7 @@ extension Producer {
             waitFor("\(performed.update { $0.count }) of \(count - 1) ordered \(name)", on: consumer) {
                 performed.update { $0.count } >= count - 1
             }
-            // Equal ones in the order in which they were asked for.
+            // Performs with equal orders come in the order of their calls.
             let wanted = orders.indices.filter { $0 != cancelled }.sorted { (orders[$0], $0) < (orders[$1], $1) }
             if performed.value != wanted {
                 Findings.add(
@@ -187,7 +187,7 @@ extension Producer {
 
     private final class Target: Sendable {}
 
-    /// A loop of the host's inside a callout.
+    /// Iterates the host's context inside a callout.
     func iterateInCallout() {
         let count = dice.number(1...4)
         holding { consumer in
@@ -199,7 +199,7 @@ extension Producer {
         }
     }
 
-    /// Inside a callout it is refused with a message; in a callback of the host's it takes the loop out for a moment.
+    /// detach() is refused with a message inside a callout. In a host callback it detaches the loop for a moment.
     func detach() {
         let refused = dice.chance(30)
         let delay = UInt32(dice.number(0...2))
@@ -219,7 +219,7 @@ extension Producer {
         consumer.home.withPointer { context in
             let pointer = Home(context)
             Callbacks.idle(in: context) {
-                // Another callout is on the stack.
+                // The loop cannot be detached inside another callout.
                 guard consumer.nesting == 0, !consumer.isDetached else {
                     isDone.add()
                     return false

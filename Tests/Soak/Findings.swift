@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Differences between what was promised and what happened.
+// Differences between promised and actual behaviour.
 
 import Glibc
 import TestSupport
@@ -11,20 +11,20 @@ enum Findings {
     static var isEmpty: Bool { count.value == 0 }
     static var number: Int { count.value }
 
-    /// The round goes to its end, and the soak ends after it.
+    /// Adds a finding. The soak ends after the current round.
     static func add(_ text: String) {
         if count.increment() <= mostPrinted { printToStandardError("\(Settings.title): \(text)\n") }
     }
 
-    /// Nothing can be waited for any more.
+    /// Ends the process, because no further wait can succeed.
     static func end(_ text: String) -> Never {
         add(text)
         _exit(1)
     }
 }
 
-/// Waits for what a loop owes. If it does not come, says what it is and ends the process: nothing of what follows could
-/// be settled.
+/// Waits for something that a loop must do. If it is not done in time, reports it and ends the process, because later
+/// checks would be meaningless.
 func waitFor(
     _ owed: @autoclosure () -> String, on consumer: Consumer?, patience: Duration = Settings.patience,
     _ condition: () -> Bool
@@ -33,11 +33,11 @@ func waitFor(
         if condition() { return }
         sched_yield()
     }
-    // In pieces: while the machine stands still no more than one goes by.
+    // Waits in pieces, so that a standstill of the machine uses up one piece only.
     let piece = Duration.milliseconds(100)
     for _ in 0..<Int(patience / piece) {
         if waitUntil(timeout: piece, condition) { return }
     }
     let state = consumer.map { "; \($0.state)" } ?? ""
-    Findings.end("owed for \(patience): \(owed())\(state)")
+    Findings.end("not delivered in \(patience): \(owed())\(state)")
 }

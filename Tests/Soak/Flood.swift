@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kind of item that is always ready, for longer than any other may wait: whoever is starved by it shows.
+// One kind of item that is always ready, for longer than any other kind may wait. It shows which kinds starve.
 
 import GRunLoop
 import TestSupport

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals and children: each signal that was sent is counted once by each source, each child told of once, with its own
-// code.
+// Signals and children: each source counts each sent signal once, and each child's end is reported once, with its own
+// status.
 
 import GRunLoop
 import Glibc
 import TestSupport
 
-/// A signal source, and how many it has heard of.
+/// A signal source, and the number of signals that it has counted.
 private final class Listener: Sendable {
     let ticket: Ticket
     let source: GRunLoop.SignalSource
@@ -42,10 +42,10 @@ private final class Listener: Sendable {
 }
 
 extension Producer {
-    /// Sends a signal that is queued, in every way; returns how often.
+    /// Sends a queued signal in one of several ways. Returns how often it was sent.
     private func send(_ signal: Int32) -> Int {
         let count = dice.number(1...20)
-        // Thread Sanitizer keeps one of a number for a thread that is at work, and forgets the others.
+        // For a working thread, Thread Sanitizer keeps one signal of each number and drops the others.
         switch Settings.isSanitized ? 9 : dice.number(0...9) {
         case 0: endOf(startShell("i=0; while [ $i -lt \(count) ]; do kill -\(signal) $PPID; i=$((i+1)); done"))
         case 1...4:
@@ -61,7 +61,7 @@ extension Producer {
         if reap(child) != 0 { Findings.add("the child that sends signals has failed") }
     }
 
-    /// A producer has a signal for itself, of those that are queued; two loops may listen.
+    /// Each producer has its own queued signal. Two loops may have sources of it.
     func hearSignals() {
         let other = dice.chance(30) ? workers.pick(dice.number(0...100)) : nil
         let isOtherHeld = other?.hold() ?? false
@@ -72,11 +72,11 @@ extension Producer {
             do throws(GRunLoop.SystemError) {
                 var listeners = [try Listener(signal, producer: number, consumer)]
                 if isOtherHeld, let other { listeners.append(try Listener(signal, producer: number, other)) }
-                // It counts before it is in a loop as well.
+                // A source that is in no loop yet counts signals as well.
                 var sent = dice.chance(50) ? send(signal) : 0
                 for listener in listeners { listener.add(mode) }
                 for _ in 0..<dice.number(1...3) { sent += send(signal) }
-                // All of them have come before the last source goes: the next would end the process.
+                // All signals must arrive before the last source ends, because a later signal would end the process.
                 for listener in listeners { listener.expect(sent) }
                 for listener in listeners { listener.end(sent) }
             } catch {
@@ -86,8 +86,8 @@ extension Producer {
         }
     }
 
-    /// Of a signal that is not queued, several may be one: a callout begins after the last, and there are not more than
-    /// were sent.
+    /// Several unqueued signals may be counted as one. A callout begins after the last signal, and no more signals are
+    /// counted than were sent.
     func hearBursts() {
         let signals = [SIGUSR1, SIGUSR2, SIGHUP, SIGWINCH, SIGURG, SIGIO, SIGCONT, SIGXCPU]
         let signal = signals[number % signals.count]
@@ -103,7 +103,7 @@ extension Producer {
                     sent += count
                     waitFor("\(listener.ticket.name): heard of a burst", on: consumer) { listener.heard > before }
                 }
-                // Here each one is handled before the next is sent.
+                // Each signal of this burst is handled before the next one is sent.
                 listener.expect(sent)
                 listener.end(sent)
             } catch {
@@ -125,7 +125,7 @@ extension Producer {
         }
     }
 
-    /// A child, and how it will have ended.
+    /// Starts a child. Returns it, and the status that it will end with.
     private func startChild() -> (child: pid_t, status: GRunLoop.ExitStatus) {
         if dice.chance(20) { return (startShell("kill -9 $$"), .signalled(SIGKILL, dumpedCore: false)) }
         let code = Int32(dice.number(0...255))
@@ -139,7 +139,7 @@ extension Producer {
         let (child, status) = startChild()
         do {
             let source = try GRunLoop.ChildSource(pid: child) { _, outcome in
-                // PendingPasses since it has ended, which nobody knows.
+                // Measures from the start of the child, because the time of its end is unknown.
                 withExtendedLifetime(token) { _ = ticket.enter(owedSince: max(start, nanoseconds())) }
                 if (try? outcome.get()) != status { Findings.add("\(outcome) instead of \(status): \(ticket.name)") }
             }
@@ -168,7 +168,7 @@ extension Producer {
         if exists(child) { Findings.add("a child was not reaped: \(ticket.name)") }
     }
 
-    /// One that nobody waits for any more is somebody else's to reap.
+    /// A child whose source was invalidated must be reaped by other code.
     private func leaveChild(_ consumer: Consumer) {
         let ticket = Ticket(.child, producer: number, consumer: consumer)
         let token = ticket.token

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Idle work: what a queue has accepted is called once, or let go of, never both; in order, one closure at a time, on
-// the thread of the loop that the queue is in, and only when nothing else is ready.
+// Idle work: each accepted closure is either called once or released. Closures come in order, one at a time, on the
+// thread of the queue's loop, and only when nothing else is ready.
 
 import CGRunGLib
 import GRunLoop
 import Glibc
 import TestSupport
 
-/// A queue, and what one producer puts into it.
+/// A queue, with the account of one producer.
 final class IdleAccount: Sendable {
     private let producer: Int
     private let consumers: [Consumer]
     private let (made, accepted, called, dropped) = (Counted(), Counted(), Counted(), Counted())
     private let running = Counted()
     private let last = Shared(-1)
-    /// What has a smaller number was let go of: it is not called any more.
+    /// Closures with smaller numbers were removed, so they must not be called.
     private let first = Counted()
 
     /// - Parameter consumers: the loops that the queue may be in.
@@ -25,9 +25,9 @@ final class IdleAccount: Sendable {
 
     var name: String { "idle work of producer \(producer) on \(consumers.map(\.name).joined(separator: " or "))" }
     var calls: Int { called.value }
-    private var state: String { "\(called.value) called and \(dropped.value) let go of \(accepted.value), \(name)" }
+    private var state: String { "\(called.value) called and \(dropped.value) released of \(accepted.value), \(name)" }
 
-    /// What the closure holds: whether it was called shows when it is let go of.
+    /// Captured by a closure. Its deinit shows whether the closure was called.
     private final class Work: Sendable {
         let number: Int
         let token: Token
@@ -43,7 +43,7 @@ final class IdleAccount: Sendable {
         deinit { if calls.value == 0 { account.dropped.add() } }
     }
 
-    /// - Parameter during: done in the closure. Nothing else of the queue may be called meanwhile.
+    /// - Parameter during: called inside the closure. No other closure of the queue may be called meanwhile.
     func enqueue(
         in queue: GRunLoop.IdleQueue, mayBeInvalid: Bool = false, _ during: @escaping @Sendable () -> Void = {}
     ) {
@@ -51,7 +51,7 @@ final class IdleAccount: Sendable {
         if queue.enqueue({ [self] in call(work, during) }) {
             accepted.add()
         } else {
-            // It goes with the closure, which is no part of the account.
+            // The refused closure is released, and does not count.
             _ = work.noteCall()
             if !mayBeInvalid { Findings.add("refused: \(name)") }
         }
@@ -66,7 +66,7 @@ final class IdleAccount: Sendable {
         }
         if work.number < former { Findings.add("out of order: \(work.number) after \(former), \(name)") }
         if running.change(by: 1) != 1 { Findings.add("two at a time: number \(work.number), \(name)") }
-        // Nobody owes it: it waits for as long as anything else is ready.
+        // Idle work has no time limit, because it waits as long as anything else is ready.
         let place = consumers.first { $0.loop === GRunLoop.current } ?? consumers[0]
         place.enter(.idleWork, owedSince: nanoseconds(), producer)
         during()
@@ -74,7 +74,7 @@ final class IdleAccount: Sendable {
         called.add()
     }
 
-    /// On another thread than the loop's, which has called what it had taken when it answers the barrier.
+    /// Called on another thread than the loop's. After the barrier, the loop has called the closures that it had taken.
     func removeAll(from queue: GRunLoop.IdleQueue) {
         let count = made.value
         queue.removeAll()
@@ -82,11 +82,11 @@ final class IdleAccount: Sendable {
         first.raise(to: count)
     }
 
-    /// In a closure of the queue: what others enqueue meanwhile may stay.
+    /// Called in a closure of the queue. Closures that other threads enqueue meanwhile may stay.
     func removeAllHere(from queue: GRunLoop.IdleQueue) {
         let count = accepted.value
         queue.removeAll()
-        // Those of one producer come in, and are accepted, in their order.
+        // The closures of one producer are enqueued and accepted in order.
         first.raise(to: count)
     }
 
@@ -97,7 +97,7 @@ final class IdleAccount: Sendable {
         if queue.count != 0 { Findings.add("\(queue.count) wait in a queue that was invalidated: \(name)") }
     }
 
-    /// - Parameter keepsAll: nothing was taken out.
+    /// - Parameter keepsAll: whether no closure was removed.
     func settle(keepsAll: Bool) {
         waitFor(state, on: consumers[0]) { called.value + dropped.value >= accepted.value }
         if called.value + dropped.value > accepted.value { Findings.add("delivered twice: \(state)") }
@@ -112,7 +112,7 @@ extension Producer {
         )
     }
 
-    /// Runs a loop of its own, or its neighbours' in `queue`, or nothing, in a closure.
+    /// Returns an action for a closure: it runs the loop, iterates the context, works, or does nothing.
     private func during(_ consumer: Consumer) -> @Sendable () -> Void {
         switch dice.number(0...19) {
         case 0: { consumer.nest(inBlock: false) { _ = consumer.loop.run(for: .zero) } }
@@ -128,11 +128,11 @@ extension Producer {
         }
     }
 
-    /// Into the one queue of a loop, with all others.
+    /// Enqueues into the queue that all producers share.
     func idleTogether() {
         let consumer = pick()
         let lane = consumer.lane(.idleWork, of: number)
-        // It waits for the end of a flood.
+        // The backlog waits for the end of a flood.
         guard lane.backlog < 400 else { return }
         for _ in 0..<dice.number(1...8) {
             lane.post { body in
@@ -141,7 +141,7 @@ extension Producer {
         }
     }
 
-    /// Several queues, from which something is taken in every way.
+    /// Uses several queues, and removes closures in every way.
     func idle() {
         let consumer = hold()
         let modes: [GRunLoop.Mode] = dice.chance(30) ? [.default, .soak] : [mode]
@@ -178,7 +178,7 @@ extension Producer {
         settleWhenIdle(consumer, settlements)
     }
 
-    /// From one loop to another, which may have ended, and on to the main one: the queue keeps what it holds.
+    /// Moves a queue from a loop, which may have ended, to the main loop. The queue keeps its closures.
     func moveIdleQueue() {
         guard let worker = workers.pick(dice.number(0...100)) else { return }
         let isHeld = dice.chance(50) && worker.hold()
@@ -207,8 +207,8 @@ extension Producer {
         }
     }
 
-    /// What the loop's own thread has made ready before is called before. Not what joins others' in a queue (jobs,
-    /// performs, the main queue): where another thread has begun one and not said so yet, that is not ready.
+    /// Items that the loop's own thread made ready before come before idle work. Jobs, performs and the main queue do
+    /// not count: they share a queue with other threads, one of which may have begun an entry that is not ready yet.
     func idleLast() {
         let (consumer, queue) = (hold(), makeQueue())
         let account = IdleAccount(number, consumer)
@@ -222,7 +222,7 @@ extension Producer {
             }
             loop.add(queue, forMode: .common)
             account.enqueue(in: queue) {
-                // In a nested run, what an outer pass has taken to call waits.
+                // In a nested run, items that an outer pass has collected wait.
                 if consumer.nesting > 0 { return }
                 let missing = wanted.subtracting(done.value)
                 if !missing.isEmpty {
@@ -242,11 +242,11 @@ extension Producer {
         }
     }
 
-    /// A task that awaits it: it goes on once, or is told why not.
+    /// A task that waits for idleness resumes once, or gets an error.
     func awaitIdleness() {
         let (consumer, home) = (pick(), dice.chance(50) ? nil : main)
         let isHeld = home == nil && consumer.hold()
-        // One that lives on a loop that has ended would end the process.
+        // A task whose loop has ended would end the process.
         guard isHeld || home != nil else { return }
         let (token, done, isCancelled) = (Token(.idleWork, number, consumer), Counted(), Flag())
         let name = "idle() of producer \(number) on \(consumer.name)"
@@ -254,7 +254,7 @@ extension Producer {
             do {
                 try await consumer.loop.waitUntilIdle()
             } catch is CancellationError {
-                if !isCancelled.isSet { Findings.add("cancelled by nobody: \(name)") }
+                if !isCancelled.isSet { Findings.add("cancelled without a request: \(name)") }
             } catch {
                 if consumer.mustDeliver { Findings.add("\(error): \(name)") }
             }
@@ -278,7 +278,7 @@ extension Producer {
         settleWhenIdle(consumer, holds: holds, [settle])
     }
 
-    /// The main loop is not idle before the end of a flood, for which no producer can wait.
+    /// Settles later. The main loop is not idle before the end of a flood, and no producer can wait that long.
     private func settleWhenIdle(
         _ consumer: Consumer, holds: Bool = true, _ settlements: [@Sendable () -> Void]
     ) {

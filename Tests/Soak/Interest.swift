@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptor sources whose conditions change: what was taken away is not reported any more, also if it was found
-// already; what is added is reported, if it holds.
+// Descriptor sources whose conditions change. A removed condition is not reported any more, even if the loop had found
+// it. An added condition is reported if it holds.
 
 import GRunLoop
 import Glibc
 import Synchronization
 import TestSupport
 
-/// A source, and what it may be told of now.
+/// A source, and the conditions that it may report now.
 final class Interest: Sendable {
     typealias Conditions = GRunLoop.DescriptorSource.Conditions
 
@@ -16,7 +16,7 @@ final class Interest: Sendable {
     private let allowed: Atomic<UInt32>
     private let told = (readable: Counted(), writable: Counted())
 
-    /// - Parameter handler: called with what it is told of, after the look at that.
+    /// - Parameter handler: gets the reported conditions after they were checked.
     init(
         producer: Int, _ consumer: Consumer, _ descriptor: Int32, _ conditions: Conditions, holding held: any Sendable,
         _ handler: @escaping @Sendable (Conditions) -> Void
@@ -36,7 +36,7 @@ final class Interest: Sendable {
         ticket.enter(owedSince: nanoseconds())
         let wrong = found.subtracting(Conditions(rawValue: allowed.load(ordering: .acquiring)))
         if found.isEmpty || !wrong.isEmpty {
-            Findings.add("told of \(found), and of \(wrong) after that was taken away: \(ticket.name)")
+            Findings.add("reported \(found), and \(wrong) after its removal: \(ticket.name)")
         }
         if found.contains(.readable) { told.readable.add() }
         if found.contains(.writable) { told.writable.add() }
@@ -55,13 +55,13 @@ final class Interest: Sendable {
         if let source = source.value { ticket.consumer.loop.remove(source, forMode: mode) }
     }
 
-    /// On the loop's own thread it holds at once.
+    /// On the loop's own thread the change takes effect immediately.
     func changeHere(to conditions: Conditions) {
         allowed.store(conditions.rawValue, ordering: .releasing)
         source.value?.conditions = conditions
     }
 
-    /// Elsewhere a call that had begun may still come.
+    /// On another thread, a call that had begun may still report the old conditions.
     func change(to conditions: Conditions) {
         allowed.bitwiseOr(conditions.rawValue, ordering: .acquiringAndReleasing)
         source.value?.conditions = conditions
@@ -70,7 +70,7 @@ final class Interest: Sendable {
         allowed.store(conditions.rawValue, ordering: .releasing)
     }
 
-    /// Nothing comes for an empty set: what came before a barrier is all.
+    /// A source without conditions is not called after a barrier.
     func expectSilence() {
         let calls = ticket.calls
         ticket.consumer.barrier()
@@ -85,8 +85,7 @@ final class Interest: Sendable {
 }
 
 extension Producer {
-    /// Of a socket that can always be written and has something to read now and then, this thread changes what is
-    /// waited for.
+    /// This thread changes the conditions of a source. Its socket is always writable, and has data to read at times.
     func changeConditions() {
         holding { consumer in
             let (sockets, stream) = (SocketPair(), Stream())
@@ -95,7 +94,7 @@ extension Producer {
                 if found.contains(.readable) { stream.read(sockets.one, name) }
             }
             let interest = Interest(producer: number, consumer, sockets.one, .readable, holding: sockets, reads)
-            // A second one of the descriptor, whose own conditions stay, or none.
+            // A second source of the descriptor, whose own conditions stay, or nil.
             let other =
                 dice.chance(30)
                 ? Interest(
@@ -128,7 +127,7 @@ extension Producer {
                     waitFor("that it can be written, \(interest.ticket.name)", on: consumer) {
                         interest.writableCalls > calls
                     }
-                    // It always can: the loop would do nothing else.
+                    // The socket is always writable, so the loop would serve nothing else.
                     interest.change(to: wanted.subtracting(.writable))
                 }
                 if let other, dice.chance(50) {
@@ -148,8 +147,8 @@ extension Producer {
         }
     }
 
-    /// Several are ready at a time; the first that is called has all others wait for nothing, as well if they were
-    /// fetched with it. Then they are asked to wait again, one by one, here or on the loop's thread.
+    /// Several sources are ready at the same time. The first one that is called removes the conditions of all others,
+    /// even if they were already fetched. They get their conditions back one by one, on this thread or on the loop's.
     func silenceOthers() {
         let count = dice.number(2...6)
         let wakesThere = dice.chance(50)
@@ -170,14 +169,14 @@ extension Producer {
             }
             let (members, mode) = (crowd.members.value, mode)
             for event in events { event.makeReady() }
-            // In one go, on the loop's thread: by then all of them are ready.
+            // All sources are added together on the loop's thread. By then all of them are ready.
             visit(consumer, place, "a crowd") { _ in for member in members { member.add(mode) } }
             waitFor("the first of a crowd, \(members[0].ticket.name)", on: consumer) { crowd.calls > 0 }
             if !wakesThere {
                 for index in 0..<count where members[index].ticket.calls == 0 {
                     members[index].expectSilence()
                     members[index].change(to: .readable)
-                    waitFor("what it is to wait for again, \(members[index].ticket.name)", on: consumer) {
+                    waitFor("the condition that was added again, \(members[index].ticket.name)", on: consumer) {
                         members[index].ticket.calls == 1
                     }
                 }
@@ -198,7 +197,7 @@ extension Producer {
 
         init(_ count: Int) { self.count = count }
 
-        /// On the loop's thread.
+        /// Called on the loop's thread.
         func call(_ index: Int, wakesNext: Bool) {
             let all = members.value
             let isFirst = called.value == 0
@@ -210,8 +209,8 @@ extension Producer {
         }
     }
 
-    /// A server that sends back what it reads, and waits for room only while it has something to send: this thread
-    /// writes without reading, and then reads.
+    /// A server that echoes what it reads, and waits for room only while it has data to send. This thread writes
+    /// without reading, and then reads.
     func echo() {
         holding { consumer in
             let sockets = SocketPair()
@@ -229,7 +228,7 @@ extension Producer {
             var (sent, received) = (0, 0)
             var buffer = [UInt8](repeating: 0, count: 1000)
             waitFor("\(received) of \(total) bytes sent back, \(interest.ticket.name)", on: consumer) {
-                // As much as goes into the socket, before anything is read.
+                // Fills the socket before anything is read.
                 while sent < total {
                     let bytes = (sent..<min(sent + 1000, total)).map { UInt8(truncatingIfNeeded: $0 * 7) }
                     let count = write(sockets.other, bytes, bytes.count)
@@ -257,7 +256,7 @@ extension Producer {
 
         init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-        /// On the loop's thread.
+        /// Called on the loop's thread.
         func serve(_ found: Interest.Conditions) {
             var bytes = waiting.value
             if found.contains(.readable) {

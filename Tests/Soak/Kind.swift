@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of what a loop delivers.
+// The kinds of events that a loop delivers.
 
 import GRunLoop
 
@@ -37,15 +37,15 @@ enum Kind: Int, CaseIterable, Sendable {
 
     var isBlock: Bool { self == .blockCommon || self == .blockDefault || self == .blockModes }
 
-    /// Whether those of a producer come in its order. Callbacks of GLib's do not where one of them runs a loop that
-    /// only looks, as `g_main_context_pending()` does: GLib goes on in the list of that look, behind its first.
+    /// Whether a producer's events come in order. GLib callbacks do not: if a callback calls `g_main_context_pending()`
+    /// or a similar function, GLib then continues in that call's list, behind its first source.
     var isOrdered: Bool { self != .callback }
 
-    /// Whether it has its turn in time, and before its loop's end: what comes before a sleep waits as long as anything
-    /// else is ready.
+    /// Whether the kind has its turn in time and before its loop's end. Work that comes before a sleep waits as long as
+    /// anything else is ready.
     var isUrgent: Bool { self != .idleWork && self != .notification }
 
-    /// The modes in which it may be called; nil: not looked at.
+    /// The modes in which the kind may be called; nil means that the mode is not checked.
     var modes: Set<GRunLoop.Mode>? {
         switch self {
         case .blockCommon, .perform: [.default, .ambient]
@@ -57,10 +57,10 @@ enum Kind: Int, CaseIterable, Sendable {
 }
 
 extension GRunLoop.Mode {
-    /// One that is not common, and is run now and then.
+    /// A mode that is not common, and runs at times.
     static let soak: Self = "Soak"
-    /// The ambient one, from time to time.
+    /// The ambient mode at times.
     static let ambient: Self = "SoakAmbient"
-    /// For nested runs in which nothing else may happen.
+    /// A mode for nested runs that serve nothing else.
     static let inner: Self = "SoakInner"
 }

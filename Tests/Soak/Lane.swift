@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger of what one producer hands to one loop in one way: each event has a number, and they come in that order.
+// The ledger of the events of one kind from one producer to one loop. The events have numbers, and come in that order.
 
 import GRunLoop
 import Glibc
 import TestSupport
 
-/// Numbers are given by the producer's thread, and ticked off on the loop's.
+/// The producer's thread assigns the numbers, and the loop's thread checks them off.
 final class Lane: @unchecked Sendable {
     let kind: Kind
     let producer: Int
@@ -15,11 +15,11 @@ final class Lane: @unchecked Sendable {
     private let posted = Counted()
     private let delivered = Counted()
 
-    // The loop's thread only.
+    // Used on the loop's thread only.
     private var next = 0
-    /// A run that is nested in a block sees only newer blocks than those that its step has taken: they come first.
+    /// Numbers that came early: a run nested in a block sees only blocks that are newer than those of its step.
     private var ahead: Set<Int> = []
-    /// By the number of such runs on the stack.
+    /// The last number, by the count of such runs on the stack.
     private var last: [Int] = []
     private var required = 0
 
@@ -35,7 +35,7 @@ final class Lane: @unchecked Sendable {
     var backlog: Int { posted.value - delivered.value }
     var debt: String { "\(name): \(delivered.value) of \(posted.value) delivered" }
 
-    /// Hands over one event: `post` gets the closure to be delivered.
+    /// Passes one event to the loop: `post` gets the closure to deliver.
     func post(_ post: (@escaping @Sendable () -> Void) -> Void) {
         let number = given.value
         given.add()
@@ -64,11 +64,11 @@ final class Lane: @unchecked Sendable {
 
     // MARK: At the end of a loop, on its thread
 
-    /// What was accepted by now is delivered before the end.
+    /// Notes that everything accepted so far must be delivered before the loop's end.
     func require() { required = kind.isUrgent ? posted.value : 0 }
     var hasRequired: Bool { delivered.value >= required }
 
-    /// What came later was either delivered, in order, or dropped.
+    /// Checks the ledger of an ended loop: later events were either delivered in order, or dropped.
     func balanceOfEnded() {
         if delivered.value < required {
             Findings.add(
@@ -82,13 +82,13 @@ final class Lane: @unchecked Sendable {
         }
     }
 
-    /// Of a loop that goes on, when it is quiet.
+    /// Checks the ledger of a loop that goes on, at a quiet time.
     func balanceOfLiving() {
         if delivered.value < given.value { Findings.add("lost: \(debt)") }
     }
 }
 
-/// What a closure captures: it is let go of once, whatever becomes of the closure, and under no lock.
+/// Captured by a closure. It must be released once, in every case, and under no lock.
 final class Token: Sendable {
     private let kind: Kind
     private let producer: Int

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ends with a loop's thread: items, blocks, end handlers.
+// Items, blocks and end handlers that end with a loop's thread.
 
 import GRunLoop
 import TestSupport
 
-/// What a loop has in it when its thread ends. It is let go of then, once.
+/// Items that are in a loop when its thread ends. The loop releases them then, once.
 final class Leavings: Sendable {
     private let cancels = Counted()
     private let consumer: Consumer
@@ -12,7 +12,7 @@ final class Leavings: Sendable {
     private let order = Shared<[Int]>([])
     private let descriptor: GRunLoop.DescriptorSource
 
-    /// On the loop's thread.
+    /// Must be called on the loop's thread.
     init(_ consumer: Consumer) {
         self.consumer = consumer
         let producer = Settings.producers
@@ -37,7 +37,7 @@ final class Leavings: Sendable {
 
     /// Handlers are called once each, the last one first.
     func expectEnd() {
-        // Not before: until then a mode has its first descriptor now and then.
+        // Added here and not earlier, so that each mode of the soak also has a time without any descriptor.
         try? consumer.loop.add(descriptor, forMode: .common)
         let order = order
         for (index, ticket) in handlers.enumerated() {
@@ -45,14 +45,14 @@ final class Leavings: Sendable {
             let isKept = Counted()
             let added = try? consumer.loop.addEndHandler { [self] in
                 withExtendedLifetime(token) { _ = ticket.enter(owedSince: nanoseconds()) }
-                if isKept.value == 1 { Findings.add("called and taken back: \(ticket.name)") }
+                if isKept.value == 1 { Findings.add("called and cancelled: \(ticket.name)") }
                 order.update { $0.append(index) }
                 if index == 0, order.value != [2, 0] {
                     Findings.add("end handlers in the order \(order.value): on \(consumer.name)")
                 }
             }
             if index == 1 {
-                if added?.cancel() == true { isKept.add() } else { Findings.add("not taken back: \(ticket.name)") }
+                if added?.cancel() == true { isKept.add() } else { Findings.add("not cancelled: \(ticket.name)") }
             }
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// User code must not be called under the loop's lock: another thread takes it by a call, while the callout waits.
+// Checks that user code is not called under the loop's lock: another thread takes the lock during the callout.
 
 import GRunLoop
 import TestSupport
@@ -19,7 +19,7 @@ enum LockProbe {
     private static let jobs = Shared<[Job]>([])
     private static let current = Shared<Job?>(nil)
 
-    /// The thread that makes the calls.
+    /// Starts the thread that makes the calls.
     static func start() {
         _ = startThread {
             while true {
@@ -27,7 +27,7 @@ enum LockProbe {
                 guard let job = jobs.update({ $0.isEmpty ? nil : $0.removeFirst() }) else { continue }
                 current.value = job
                 let loop = job.consumer.loop
-                // Neither changes anything: a wake-up would hide one that is lost.
+                // Neither call changes the loop. A wake-up would hide a lost one.
                 _ = loop.isWaiting
                 _ = loop.ambientMode
                 current.value = nil
@@ -40,7 +40,7 @@ enum LockProbe {
         let job = Job(consumer, place)
         jobs.update { $0.append(job) }
         Census.shared.probes.add()
-        // Sooner than whoever waits for the loop gives up.
+        // Gives up sooner than the threads that wait for the loop.
         for _ in 0..<20 {
             if job.done.wait(timeout: Settings.patience / 40) { return }
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's messages: none but those that are provoked. Whoever logs holds no lock.
+// The library's messages: only provoked messages may come, and a thread that logs must hold no lock.
 
 import CGRunGLib
 import GRunLoop
@@ -8,7 +8,7 @@ import TestSupport
 enum LogWatch {
     private static let main = Shared<Consumer?>(nil)
 
-    /// Any of them may come now and then: a number was closed on purpose.
+    /// These messages may come at times, because the soak closes some numbers on purpose.
     private static let allowed = ["was closed while a DescriptorSource", "was closed or replaced by dup2() while"]
 
     static func install(_ consumer: Consumer) {
@@ -17,7 +17,7 @@ enum LogWatch {
             "GRunLoop", GLogLevelFlags(rawValue: ~0), { _, _, message, _ in LogWatch.receive(message) }, nil)
     }
 
-    /// The messages of this thread that are provoked.
+    /// The provoked messages of this thread.
     private static let expected = Shared<[pid_t: (text: String, count: Int)]>([:])
 
     static func expecting<Result>(_ text: String, _ body: () -> Result) -> Result {

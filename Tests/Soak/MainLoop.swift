@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main thread: whoever drives the main loop, and in which way at the moment.
+// The main thread, and the way in which it drives the main loop at the moment.
 
 import CGRunGLib
 import Dispatch
@@ -10,9 +10,9 @@ final class MainLoop: @unchecked Sendable {
     enum Way {
         /// Runs of every form.
         case short
-        /// One run, which sleeps until it is woken: nothing but what it is given ends its sleep.
+        /// One run that sleeps until it is woken. Only events of the soak end its sleep.
         case long
-        /// None: the loop is out of its host, and holds no descriptor that it can do without.
+        /// No run: the loop is detached from its host, and holds no optional descriptors.
         case quiet
         case over
     }
@@ -28,8 +28,8 @@ final class MainLoop: @unchecked Sendable {
         makeLasting()
     }
 
-    /// What comes into being at the first use, and then stays: a mode's context and epoll, libdispatch's manager. A
-    /// slow machine does not come to all of it in the rounds of the warm-up, and each would be taken for a leak.
+    /// Makes objects that are created at the first use and then kept: the contexts and epolls of modes, libdispatch's
+    /// manager. A slow machine may not create all of them during the warm-up, and they would look like leaks.
     private func makeLasting() {
         let event = EventDescriptor()
         for mode: GRunLoop.Mode in [.default, .soak, .ambient, .inner] {
@@ -43,7 +43,7 @@ final class MainLoop: @unchecked Sendable {
         isManaged.wait()
     }
 
-    /// On the main thread.
+    /// Runs on the main thread until the soak is over.
     func run() {
         if let host {
             g_main_loop_run(host)
@@ -68,13 +68,13 @@ final class MainLoop: @unchecked Sendable {
         }
     }
 
-    /// On another thread: has the main thread go on in that way, and waits for it.
+    /// Called on another thread. Makes the main thread use this way of driving, and waits for it.
     func go(_ way: Way) {
         wanted.value = way
         if let host {
-            // Not invoked: before the host runs that would be done here.
+            // Attaches a source, because an invocation would run here if the host does not run yet.
             Callbacks.idle(in: nil) { [self, host = Host(host)] in
-                // One that was detached is attached again by whatever comes next.
+                // The next call of go() attaches a detached loop again.
                 if way == .quiet { consumer.loop.detach() } else { consumer.loop.attach() }
                 if way == .over { g_main_loop_quit(host.pointer) }
                 actual.value = way
@@ -83,7 +83,7 @@ final class MainLoop: @unchecked Sendable {
             return waitFor("the host's callback", on: nil) { actual.value == way }
         }
         while actual.value != way {
-            // Of the outermost run.
+            // Stops the outermost run only.
             consumer.loop.async { [consumer] in if consumer.nesting == 0 { consumer.loop.stop() } }
             _ = actual.wait(timeout: .milliseconds(5)) { $0 == way }
         }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ports: what is in the queue of a port is handled once and in order, unless the port ends before; each request
-// gets its own reply, or is told why there is none; and a name can be taken again as soon as its port has ended.
+// Message ports: queued messages are handled once and in order, unless the port ends before. Each request gets its own
+// reply or an error. A name is free as soon as its port has ended.
 
 import GRunLoop
 import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 
-/// A message port, and what one producer sends to it.
+/// A message port, with the account of one producer.
 private final class MessageAccount: Sendable {
     let producer: Int
     let consumer: Consumer
     let name: String
     let (accepted, handled, notices) = (Counted(), Counted(), Counted())
-    /// Whether one thread alone sends.
+    /// Whether only one thread sends.
     private let isOrdered: Bool
     private let last = Shared<Int32>(-1)
 
@@ -25,7 +25,7 @@ private final class MessageAccount: Sendable {
     var title: String { "message port \(name) of producer \(producer) on \(consumer.name)" }
     var state: String { "\(handled.value) handled of \(accepted.value), \(title)" }
 
-    /// A port whose handler calls `body` after the look at the account. Of a name that no other has.
+    /// Makes a port with a unique name. Its handler checks the account, and then calls `body`.
     func port(_ body: @escaping @Sendable (GRunLoop.MessagePort.Message) -> Void) -> GRunLoop.MessagePort? {
         let token = Token(.message, producer, consumer)
         do throws(GRunLoop.MessagePortError) {
@@ -54,7 +54,7 @@ private final class MessageAccount: Sendable {
         }
     }
 
-    /// One of 1 byte to 100 KB, which goes through memory of its own.
+    /// Data of 1 byte to 100 KB. The larger ones are sent as memory.
     static func data(of id: Int32) -> GRunLoop.MessageData {
         .init(repeatElement(UInt8(truncatingIfNeeded: id), count: id % 16 == 15 ? 100_000 : Int(id) + 1))
     }
@@ -85,7 +85,7 @@ private final class MessageAccount: Sendable {
     }
 }
 
-/// What becomes of the requests that were made of a port.
+/// The results of the requests to a port.
 private final class RequestAccount: Sendable {
     let (made, done) = (Counted(), Counted())
 
@@ -102,10 +102,10 @@ private final class RequestAccount: Sendable {
 }
 
 extension Producer {
-    /// One of eight: fewer are under way at a time.
+    /// Returns one of eight names. Fewer than eight are in use at a time.
     private func nextName() -> String { "org.example.soak.\(number).\(nextNumber() % 8)" }
 
-    /// A port that comes and goes, in one mode or two, and that ends in every way.
+    /// Sends to a temporary port in one mode or two, with all kinds of ends.
     func sendToMessagePort() {
         let consumer = hold()
         let account = MessageAccount(number, consumer, nextName(), isOrdered: true)
@@ -115,7 +115,7 @@ extension Producer {
         if isInBefore { for mode in modes { account.add(port, to: mode) } }
         for id in 0..<Int32(dice.number(1...20)) {
             let limit: Duration = dice.chance(50) ? .milliseconds(dice.number(1...3)) : .zero
-            // Before: it may be handled before this thread goes on.
+            // Counted before the send, because the message may be handled before this thread goes on.
             account.accepted.add()
             do throws(GRunLoop.MessageRequestError) {
                 try remote.send(id, MessageAccount.data(of: id), sendTimeout: limit)
@@ -141,8 +141,8 @@ extension Producer {
         }
     }
 
-    /// Requests of this thread and of tasks, which come in on the main loop. Of four, two are replied to at once, one
-    /// by another loop and one never; and some are cancelled.
+    /// Makes requests on this thread, and in tasks, whose replies arrive on the main loop. Of four requests, the port
+    /// replies to two immediately, another loop replies to one, and one gets no reply. Some requests are cancelled.
     func requestByMessage() {
         let consumer = hold()
         let (account, requests) = (

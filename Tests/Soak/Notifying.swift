@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notifications: what a queue has accepted is posted once, or taken out, never both; what is alike in order, on the
-// loop's thread.
+// Notifications: each accepted notification is either posted once or removed. Notifications of one name come in order,
+// on the loop's thread.
 
 import GRunLoop
 import Glibc
 import TestSupport
 
-/// A queue of a producer's own, and what becomes of that.
+/// One producer's own queue, and its account.
 final class NotificationAccount: Sendable {
     private let producer: Int
     private let consumer: Consumer
@@ -15,11 +15,11 @@ final class NotificationAccount: Sendable {
     private let last = Shared<[Name: Int]>([:])
 
     enum Name: CaseIterable {
-        /// Each is posted.
+        /// Each notification is posted.
         case asap, idle
-        /// Of those that wait at the same time the last.
+        /// Only the last of the waiting notifications is posted.
         case coalesced
-        /// Those that are not taken out.
+        /// Notifications that are not dequeued are posted.
         case dequeued
 
         func style(_ number: Int) -> GRunLoop.PostingStyle {
@@ -31,7 +31,7 @@ final class NotificationAccount: Sendable {
         }
     }
 
-    /// Whether it was posted shows when it is let go of.
+    /// A payload. Its deinit shows whether it was posted.
     final class Item: Sendable {
         let number: Int
         private let token: Token
@@ -75,7 +75,7 @@ final class NotificationAccount: Sendable {
         during()
     }
 
-    /// - Parameter takenOut: how many the queue says that it has taken out.
+    /// - Parameter takenOut: the number of notifications that the queue reports as dequeued.
     func settle(_ queue: Queue, coalesced: Int, takenOut: Int) {
         waitFor(state, on: consumer) { posted.value + dropped.value >= accepted.value }
         if posted.value + dropped.value > accepted.value { Findings.add("delivered twice: \(state)") }
@@ -90,7 +90,7 @@ final class NotificationAccount: Sendable {
 }
 
 extension Producer {
-    /// Into the one queue of a loop, with all others.
+    /// Enqueues into the queue that all producers share.
     func notifyTogether() {
         let consumer = pick()
         let lane = consumer.lane(.notification, of: number)
@@ -104,7 +104,7 @@ extension Producer {
         }
     }
 
-    /// A queue that is let go of before all is posted, or not.
+    /// Uses a queue that may be released before it has posted everything.
     func notify() {
         let (consumer, names) = (hold(), NotificationAccount.Name.allCases)
         let account = NotificationAccount(number, consumer)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Observers that come and go, and end handlers that are taken back.
+// Observers that come and go, and end handlers that are cancelled.
 
 import GRunLoop
 import Glibc
@@ -19,7 +19,7 @@ extension Producer {
         let observer = GRunLoop.Observer(activities: activities, repeats: repeats) { observer, activity in
             let calls = withExtendedLifetime(token) { ticket.enter(owedSince: nanoseconds()) }
             if !repeats, calls > 1 { Findings.add("delivered twice: \(ticket.name) does not repeat") }
-            // In the run it is not called, and one that does not repeat never again.
+            // The observer is not called inside this run. If it does not repeat, it is never called again.
             if nests, calls == 1, activity == .beforeTimers, !consumer.isDetached {
                 consumer.nest(inBlock: false) { _ = consumer.loop.run(for: .zero) }
                 if ticket.calls > 1 { Findings.add("called inside its own callout: \(ticket.name)") }
@@ -38,7 +38,7 @@ extension Producer {
         }
     }
 
-    /// Each is either taken back or called, never both: here the loop does not end meanwhile.
+    /// Cancels end handlers. None of them may be called, because the loop does not end meanwhile.
     func takeBackEndHandlers() {
         holding { consumer in
             let ticket = Ticket(.endHandler, producer: number, consumer: consumer)
@@ -48,9 +48,9 @@ extension Producer {
                     withExtendedLifetime(token) { _ = ticket.enter(owedSince: nanoseconds()) }
                 }
             }
-            for handler in added where !handler.cancel() { Findings.add("not taken back: \(ticket.name)") }
+            for handler in added where !handler.cancel() { Findings.add("not cancelled: \(ticket.name)") }
             ticket.wasRemovedForGood()
-            if ticket.calls > 0 { Findings.add("called and taken back: \(ticket.name)") }
+            if ticket.calls > 0 { Findings.add("called and cancelled: \(ticket.name)") }
         }
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One event at a time for a loop that sleeps: what is lost on the way is not hidden by what comes next.
+// Sends one event at a time to a sleeping loop, so that no later event hides a lost one.
 
 import CGRunGLib
 import Dispatch
@@ -14,17 +14,17 @@ extension Producer {
             idleWork, addIdleQueue, idle
     }
 
-    /// Until the date. Nobody else gives the loop anything.
+    /// Pings until the date. No other thread gives the loop events.
     func ping(_ consumer: Consumer, until end: Int64) {
         let answers = Counted()
-        // The first descriptor of a mode, and what comes while there is none, end a sleep in another way than a further
-        // one.
+        // A mode's first descriptor, and events while a mode has none, end a sleep in another way than a further
+        // descriptor.
         let kit = PingKit(number, consumer, answers, watches: dice.chance(50))
         var wanted = 0
         while nanoseconds() < end, Findings.isEmpty {
             let way = dice.pick(Way.allCases)
             if way == .mainQueue && !consumer.isMain || way == .event && !kit.watches { continue }
-            // At any point of its way to sleep.
+            // Sends at any point of the loop's way to sleep.
             let (waits, pause) = (dice.chance(60), dice.number(0...40))
             if waits { _ = waitUntil(timeout: .milliseconds(2)) { consumer.loop.isWaiting } }
             let start = nanoseconds()
@@ -59,7 +59,7 @@ extension Producer {
             loop.wakeUp()
         case .perform: try? loop.performOnThread { answer(.perform) }
         case .slowPerforms:
-            // Longer than a slice: what that leaves undone nobody else has the loop do.
+            // These performs take longer than a slice, and no other event makes the loop continue with the rest.
             for index in 0..<3 {
                 try? loop.performOnThread {
                     spin(for: .milliseconds(3))
@@ -111,7 +111,7 @@ extension Producer {
                 answer(.idleWork)
             }
         case .wakeUp:
-            // A block that does not wake, and a signal that does not, wait for this.
+            // Blocks and signals that do not wake the loop wait for this event.
             loop.perform(inModes: [.common]) {}
             kit.source.signal()
             loop.wakeUp()
@@ -120,7 +120,7 @@ extension Producer {
 }
 
 extension GRunLoop {
-    /// In the common modes, by a descriptor that is ready already; once.
+    /// Calls `body` once in the common modes, by a descriptor that is ready already.
     func onEvent(_ body: @escaping @Sendable () -> Void) {
         let event = EventDescriptor()
         event.makeReady()

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What producers do, drawn from the seed: the same seed gives each of them the same acts in every run. How many come
-// into a round, and how they interleave, is the machine's.
+// The acts of producers, drawn from the seed. The same seed gives each producer the same acts in every run. The machine
+// determines how many acts fit into a round, and how they interleave.
 
 /// A small generator of random numbers.
 struct Dice {
     private var state: UInt64
 
-    /// Each act has its own: how often one throws them, which may depend on the loops that there are, changes none
-    /// after it.
+    /// Each act has its own generator. How often an act draws may depend on the present loops, and must not change
+    /// later acts.
     init(seed: UInt64, producer: Int, round: Int, act: Int) {
         state = seed &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(producer + 1) << 56 ^ UInt64(act) << 24 ^ UInt64(round + 1)
         _ = next()
@@ -26,7 +26,7 @@ struct Dice {
     mutating func pick<Element>(_ choices: [Element]) -> Element { choices[number(0...choices.count - 1)] }
 }
 
-/// One thing that a producer does, with the ledger that goes with it.
+/// One thing that a producer does, with its ledger.
 enum Act: CaseIterable {
     case blocks, performs, performAndWait, jobs, mainQueue, callbacks
     case channels, ownChannel, crowdedChannel

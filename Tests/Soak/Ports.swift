@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ports: what was accepted is handled once, on the thread of the port's loop and in order of the sender, or let go of
-// when the port is invalidated; and who waits for room gets it, or is told.
+// Ports: each accepted message is handled once, on the thread of the port's loop and in its sender's order, or is
+// released when the port is invalidated. A sender that waits for room gets room or an error.
 
 import GRunLoop
 import Glibc
 import TestSupport
 
-/// What a message carries instead of bytes: an object that shows when it is let go of.
+/// The content of a message. Its deinit shows when it is released.
 private final class Cargo: Sendable {
     let number: Int
     private let token: Token
@@ -20,7 +20,7 @@ private final class Cargo: Sendable {
     }
 
     func noteHandled() -> Bool { handled.add() == 1 }
-    /// It is no part of the account.
+    /// Notes that the port has refused it, so that it does not count.
     func noteRefused() { refused.add() }
 
     deinit {
@@ -36,7 +36,7 @@ private final class Cargo: Sendable {
     static func of(_ message: GRunLoop.PortMessage) -> Cargo? { message.components.first?.keeper as? Cargo }
 }
 
-/// What one producer sends to one port, or gets back through another.
+/// The messages that one producer sends to one port, or receives through another port.
 final class PortAccount: Sendable {
     let producer: Int
     let consumer: Consumer
@@ -47,10 +47,10 @@ final class PortAccount: Sendable {
     init(_ producer: Int, _ consumer: Consumer) { (self.producer, self.consumer) = (producer, consumer) }
 
     var name: String { "a port of producer \(producer) on \(consumer.name)" }
-    var state: String { "\(handled.value) handled and \(letGo.value) let go of \(accepted.value), \(name)" }
+    var state: String { "\(handled.value) handled and \(letGo.value) released of \(accepted.value), \(name)" }
     var isSettled: Bool { handled.value + letGo.value >= accepted.value }
 
-    /// With a limit the thread waits for room.
+    /// With a limit, the thread waits for room.
     @discardableResult func send(
         to port: GRunLoop.Port, before limit: GRunLoop.Instant? = nil, replyPort: GRunLoop.Port? = nil
     ) -> Bool {
@@ -61,10 +61,10 @@ final class PortAccount: Sendable {
         return isAccepted
     }
 
-    /// From the port's handler. Returns the number of the message.
+    /// Called by the port's handler. Returns the number of the message.
     @discardableResult func take(_ message: GRunLoop.PortMessage, on place: Consumer? = nil) -> Int {
         guard let cargo = Cargo.of(message), cargo.number == Int(message.id) else {
-            Findings.add("a message without what it was sent with: \(name)")
+            Findings.add("a message without its content: \(name)")
             return -1
         }
         (place ?? consumer).enter(.port, owedSince: nanoseconds(), producer)
@@ -82,7 +82,7 @@ final class PortAccount: Sendable {
 
     func watch(_ port: GRunLoop.Port) { port.onInvalidation { [self] in notices.add() } }
 
-    /// The port is invalid, or everything comes in the end.
+    /// Waits until each message is handled or released. With `keepsAll`, none may be released.
     func settle(keepsAll: Bool = false) {
         waitFor(state, on: consumer) { isSettled }
         if handled.value + letGo.value > accepted.value { Findings.add("delivered twice: \(state)") }
@@ -97,21 +97,21 @@ final class PortAccount: Sendable {
         expectNotice()
     }
 
-    /// Another thread that has invalidated the port may be about to say so.
+    /// Waits for the notice, because another thread may have invalidated the port without having called it yet.
     func expectNotice() {
         waitFor("a notice of the end of \(name)", on: consumer) { notices.value > 0 }
         if notices.value > 1 { Findings.add("\(notices.value) notices of the end of \(name)") }
     }
 }
 
-/// A closure as what a message carries.
+/// A closure as the content of a message.
 private final class CarriedClosure: Sendable {
     let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 }
 
 extension Consumer {
-    /// The port of a loop, into which every producer sends closures.
+    /// Makes the port of a loop, to which every producer sends closures.
     static func makePort() -> GRunLoop.Port {
         GRunLoop.Port(capacity: 4) { message in (message.components.first?.keeper as? CarriedClosure)?.body() }
     }
@@ -120,7 +120,7 @@ extension Consumer {
 extension Producer {
     private var soon: GRunLoop.Instant { GRunLoop.now.advanced(by: .microseconds(dice.number(0...2000))) }
 
-    /// With all others into the one port of a loop, which is full most of the time: in order, as blocks.
+    /// Sends to the port that all producers share, which is full most of the time. Messages come in order, like blocks.
     func sendToPort() {
         let consumer = pick()
         let lane = consumer.lane(.port, of: number)
@@ -137,7 +137,7 @@ extension Producer {
         giveTime(to: lane)
     }
 
-    /// A port that comes and goes, in one mode or two, with room for some, and that ends in every way.
+    /// Uses a temporary port in one mode or two, with a limited capacity, and with all kinds of ends.
     func sendToItsOwnPort() {
         let consumer = hold()
         let account = PortAccount(number, consumer)
@@ -161,7 +161,7 @@ extension Producer {
         switch end {
         case 0: port.invalidate()
         case 1:
-            // Out of its modes it goes with the last reference, and says so as if it were invalidated.
+            // Without a mode, the port ends with its last reference, and reports its end as after an invalidation.
             for mode in modes { consumer.loop.remove(port, forMode: mode) }
         default: break
         }
@@ -178,7 +178,7 @@ extension Producer {
         if end != 1 { later { withExtendedLifetime(port) {} } }
     }
 
-    /// Questions to one loop, whose answers come to the main one through the reply port.
+    /// Asks one loop. Its answers arrive on the main loop through the reply port.
     func askByPort() {
         let consumer = hold()
         let (questions, answers) = (PortAccount(number, consumer), PortAccount(number, main))
@@ -209,7 +209,7 @@ extension Producer {
         }
     }
 
-    /// From one loop to another: what waits goes along.
+    /// Moves a port from one loop to another. Its waiting messages move as well.
     func movePort() {
         guard let worker = workers.pick(dice.number(0...100)), worker.hold() else { return }
         let (account, mode) = (PortAccount(number, main), mode)
@@ -235,7 +235,7 @@ extension Producer {
         }
     }
 
-    /// A task that receives, on the main loop. Being cancelled it takes the port with it.
+    /// A task that receives on the main loop. Cancelling the task invalidates the port.
     func awaitPort() {
         let account = PortAccount(number, main)
         let (port, done) = (GRunLoop.Port(), Counted())

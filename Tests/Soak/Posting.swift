@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is called once: in order blocks, performs, jobs and the main queue; callbacks of GLib's in any.
+// Closures that are called once: blocks, performs, jobs and main-queue blocks in order, GLib callbacks in any order.
 
 import CGRunGLib
 import Dispatch
@@ -33,13 +33,13 @@ extension Producer {
         let consumer = pick()
         let lane = consumer.lane(.perform, of: number)
         for _ in 0..<dice.number(1...8) {
-            // It refuses what it cannot keep: then the closure was let go of.
+            // The loop refuses if it has ended. Then the closure was released.
             lane.post { body in try? consumer.loop.performOnThread(body) }
         }
         giveTime(to: lane)
     }
 
-    /// Either there is an answer, or it throws.
+    /// performAndWait() returns the result, or throws.
     func performAndWait() {
         let consumer = pick()
         let question = dice.number(0...1_000_000)
@@ -52,7 +52,7 @@ extension Producer {
                 return question + 1
             }
             if answer != question + 1 {
-                Findings.add("performAndWait: a wrong answer to producer \(number) on \(consumer.name)")
+                Findings.add("performAndWait: a wrong result for producer \(number) on \(consumer.name)")
             }
             if calls.value != 1 {
                 Findings.add("delivered twice: performAndWait of producer \(number) on \(consumer.name)")
@@ -67,7 +67,7 @@ extension Producer {
         }
     }
 
-    /// A job for a loop that has ended would end the process.
+    /// A job for an ended loop would end the process.
     func postJobs() {
         holding { consumer in
             let executor = consumer.loop.executor
@@ -87,7 +87,7 @@ extension Producer {
         giveTime(to: lane)
     }
 
-    /// Sources of GLib's in the home context: each is called once.
+    /// Adds GLib sources to the home context. Each is called once.
     func postCallbacks() {
         holding { consumer in
             let lane = consumer.lane(.callback, of: number)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that hands events to loops, by the plan, and settles what becomes of them.
+// A thread that passes events to loops by the plan, and checks their results.
 
 import GRunLoop
 import Glibc
@@ -12,7 +12,7 @@ final class Producer {
     private let round: Int
     var dice: Dice
 
-    /// What is to be looked at later, so that several acts are under way at a time.
+    /// Checks for later, so that several acts are under way at a time.
     private var settlements: [() -> Void] = []
     private var lastNumber = 0
 
@@ -24,7 +24,7 @@ final class Producer {
         dice = Dice(seed: Settings.seed, producer: number, round: round, act: 0)
     }
 
-    /// Until the date, everything at once.
+    /// Makes acts of every kind until the date.
     func storm(until end: Int64) {
         var act = 0
         while nanoseconds() < end, Findings.isEmpty {
@@ -42,7 +42,7 @@ final class Producer {
         settlements = []
     }
 
-    /// A number that is not given again soon.
+    /// Returns a number that is not used again soon.
     func nextNumber() -> Int {
         lastNumber += 1
         return lastNumber
@@ -104,23 +104,23 @@ final class Producer {
         case .foreignRun: iterateInCallout()
         case .detach: detach()
         case .newLoop:
-            // Whoever waits for a loop's users must not be one of them.
+            // A producer must not wait for a loop's users while it is a user itself.
             settleAll()
             workers.replace(&dice)
         case .catchUp: catchUp()
         }
     }
 
-    // MARK: Where to
+    // MARK: Choice of loops
 
-    /// A loop that does not end until it is released.
+    /// Returns a loop that does not end until it is released.
     func hold() -> Consumer {
         if dice.chance(50), let worker = workers.pick(dice.number(0...100)), worker.hold() { return worker }
         _ = main.hold()
         return main
     }
 
-    /// One that may end at any time, as likely as not.
+    /// Returns the main loop, or a worker's loop, which may end at any time.
     func pick() -> Consumer { dice.chance(30) ? workers.pick(dice.number(0...100)) ?? main : main }
 
     /// Calls the closure with a loop that does not end meanwhile.
@@ -130,19 +130,19 @@ final class Producer {
         consumer.release()
     }
 
-    /// Lets a loop that is behind catch up: what waits is bounded.
+    /// Lets a loop catch up, so that its backlog stays bounded.
     func giveTime(to lane: Lane) {
         guard lane.backlog > 400 else { return }
         waitFor(lane.debt, on: lane.consumer) { lane.backlog < 200 || !lane.consumer.mustDeliver }
     }
 
-    /// Waits until everything of this producer was delivered, but what waits for the end of a flood.
+    /// Waits until all events of this producer were delivered, except idle work, which waits for the end of a flood.
     func catchUp() {
         for lane in main.allLanes where lane.producer == number && lane.kind.isUrgent {
             waitFor(lane.debt, on: main) { lane.isSettled }
         }
     }
 
-    /// Any one of the modes in which a loop always runs again.
+    /// Returns a mode that each loop keeps running.
     var mode: GRunLoop.Mode { dice.chance(50) ? .common : .default }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the process has in its hands when nothing is under way: descriptors, threads, memory.
+// The descriptors, threads and memory of the process while nothing is under way.
 
 import GRunLoop
 import Glibc
@@ -14,7 +14,7 @@ struct QuietPoint {
         QuietPoint(descriptors: openDescriptorCount(), threads: threadCount(), bytes: bytesInUse())
     }
 
-    /// Without libdispatch's own, one of which resumes a task that is cancelled: they come and go.
+    /// Counts without libdispatch's threads, which come and go. One of them resumes cancelled tasks.
     private static func threadCount() -> Int {
         guard let directory = opendir("/proc/self/task") else { return -1 }
         defer { closedir(directory) }
@@ -39,7 +39,7 @@ struct QuietPoint {
         return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
     }
 
-    /// What malloc has given out in all its arenas, and maps for large pieces.
+    /// The bytes that malloc has given out in all its arenas, and its maps for large pieces.
     private static func bytesInUse() -> Int {
         guard !Settings.isSanitized, let write = mallocInfo else { return 0 }
         var (start, size): (UnsafeMutablePointer<CChar>?, Int) = (nil, 0)
@@ -48,7 +48,7 @@ struct QuietPoint {
         fclose(stream)
         defer { free(start) }
         let text = start.map { String(cString: $0) } ?? ""
-        // Of each arena, and then of all of them, in this order.
+        // The text lists each arena, and then the sum, in this order.
         let free = sum(text, "<total type=\"fast\"") + sum(text, "<total type=\"rest\"")
         return sum(text, "<system type=\"current\"") - free + sum(text, "<total type=\"mmap\"")
     }
@@ -56,7 +56,7 @@ struct QuietPoint {
     private typealias MallocInfo = @convention(c) (Int32, UnsafeMutablePointer<FILE>) -> Int32
     private static let mallocInfo = dlsym(nil, "malloc_info").map { unsafeBitCast($0, to: MallocInfo.self) }
 
-    /// The last one's size: that of all arenas.
+    /// Returns the last size, which is that of all arenas.
     private static func sum(_ text: String, _ tag: String) -> Int {
         let lines = text.split(separator: "\n")
         guard let line = lines.last(where: { $0.hasPrefix(tag) }), let size = line.split(separator: "size=\"").last
@@ -65,22 +65,22 @@ struct QuietPoint {
     }
 }
 
-/// The quiet points, and whether they stay where the first one after the warm-up was.
+/// The quiet points. Checks that they stay near the first one after the warm-up.
 struct QuietPoints {
     private(set) var points: [QuietPoint] = []
-    /// Rounds in which everything is used for the first time, and tables get their size.
+    /// The rounds in which everything is used for the first time, and tables grow to their size.
     static let warmUp = 2
-    /// What a round may add, on average. Tables and the store of locks keep the size of the greatest crowd, which grows
-    /// ever more slowly: 9 KB a round at first, 1.2 KB on average of 58 rounds (`make soak SECONDS=120`). A leak of 48
-    /// bytes a loop is 8 KB where nothing else runs: then a round makes 170 loops.
+    /// The growth per round that is allowed on average. Tables and the lock store keep the size of the greatest crowd,
+    /// which grows ever more slowly: 9 KB a round at first, 1.2 KB on average in 58 rounds (`make soak SECONDS=120`). A
+    /// leak of 48 bytes per loop is 8 KB in a round of loops only, which makes 170 loops.
     static let bytesARound = 2048.0
-    /// Within this quiet points vary, and tables grow: 165 KB in the first ten rounds, of which half went again.
+    /// The noise of quiet points, and the growth of tables: 165 KB in the first ten rounds, half of it freed again.
     private static let slack = 256 * 1024
 
     private var counted: ArraySlice<QuietPoint> { points.dropFirst(Self.warmUp - 1) }
 
     mutating func add(_ name: String) {
-        // A thread that was joined, and what the kernel has of it, may still be going.
+        // A joined thread, or the kernel's data of the thread, may not be gone yet.
         var point = QuietPoint.look()
         if let first = counted.first {
             _ = waitUntil(timeout: .seconds(3)) {
@@ -88,7 +88,7 @@ struct QuietPoints {
                 return point.descriptors <= first.descriptors && point.threads <= first.threads
             }
         } else {
-            // Until it goes down no more: all others are compared with it.
+            // Waits until the values stop falling, because all other points are compared with this one.
             var before = point
             repeat {
                 before = point
@@ -106,7 +106,7 @@ struct QuietPoints {
         }
     }
 
-    /// Bytes a round: the slope of the line that lies nearest to the points.
+    /// The growth in bytes per round: the slope of the regression line.
     var growth: Double {
         let bytes = counted.map { Double($0.bytes) }
         guard bytes.count > 2 else { return 0 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removals inside callouts, on the loop's own thread: what is removed there is not called any more, also if the pass
-// had collected it.
+// Removals inside callouts, on the loop's own thread. A removed item is not called any more, even if the pass had
+// collected it.
 
 import GRunLoop
 import TestSupport
@@ -81,7 +81,7 @@ final class Pair: Sendable {
         dropLater { sources.value = [] }
     }
 
-    /// They hold each other: let go of when one was called, whatever the other does.
+    /// The two items retain each other. This releases them after one was called.
     private func dropLater(_ drop: @escaping @Sendable () -> Void) {
         let (called, dropped) = (called, dropped)
         let timer = Shared<GRunLoop.Timer?>(nil)

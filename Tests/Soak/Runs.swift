@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms of a run of ours.
+// The forms of a run.
 
 import GRunLoop
 import TestSupport
 
-/// One run, each form in turn: for a time, until a date, of one source, of one pass, in a mode that is not common.
+/// Makes one run, each form in turn: for a time, until a date, of one source, of one pass, in a private mode.
 @discardableResult func runOnce(_ loop: GRunLoop, _ round: Int) -> GRunLoop.RunResult? {
     switch round % 8 {
     case 0: return run(loop, for: .milliseconds(20), returns: [.timedOut, .stopped])
@@ -24,7 +24,7 @@ import TestSupport
     return nil
 }
 
-/// Neither mode is ever finished, and no time is up before it is.
+/// Checks the result of a run. Neither mode is ever finished, and a run does not time out early.
 private func run(
     _ loop: GRunLoop, _ mode: GRunLoop.Mode = .default, for limit: Duration, ofOneSource: Bool = false,
     returns allowed: Set<GRunLoop.RunResult>

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources of version 0. Signals that come before a callout are one: there are never more callouts than signals, one
-// where a signal is alone, and after the last signal that a source has accepted a callout begins.
+// Sources of version 0. Several signals before a callout count as one. There are never more callouts than signals, a
+// single signal causes one callout, and a callout begins after the last accepted signal.
 
 import GRunLoop
 import Synchronization
 import TestSupport
 
-/// Counts what was asked of a source, and what its callouts have seen of that.
+/// Counts the signals of a source, and the signals that its callouts have seen.
 final class SignalLedger: Sendable {
     private let asked = Counted()
     private let seen = Counted()
     private let calls = Counted()
-    /// When the first signal was made that no callout has seen.
+    /// The time of the first signal that no callout has seen.
     private let since = Atomic<Int64>(0)
 
-    /// Before the signal.
+    /// Called before the signal.
     func ask() {
         _ = since.compareExchange(expected: 0, desired: nanoseconds(), ordering: .acquiringAndReleasing)
         asked.add()
     }
 
-    /// First thing in the callout: since when it was owed.
+    /// Called first in the callout. Returns the time of the first unseen signal.
     func owedSince() -> Int64 {
         let date = since.exchange(0, ordering: .acquiringAndReleasing)
         return date == 0 ? nanoseconds() : date
@@ -28,7 +28,7 @@ final class SignalLedger: Sendable {
 
     func see(_ name: String) {
         let before = asked.value
-        // Asked after it was counted: in two loops at once the other one may have come first.
+        // Reads the signals again after the count, because of two loops the other one may have counted first.
         if calls.add() > asked.value { Findings.add("delivered twice: more callouts than signals, \(name)") }
         seen.raise(to: before)
     }
@@ -70,9 +70,9 @@ final class CountedSource: Sendable {
         waitFor("\(ticket.name): \(ledger.debt)", on: ticket.consumer) { ledger.isSettled }
     }
 
-    /// Where no other signal is under way, one has exactly one callout.
+    /// If no other signal is under way, one signal causes exactly one callout.
     func signalAlone() {
-        // A callout that came between the ledger's entry and the signal has settled that, but not taken it.
+        // A callout between the ledger's entry and the signal has settled the ledger, but the signal is still pending.
         waitFor("the callout of a signal, \(ticket.name)", on: ticket.consumer) { !source.isSignalled }
         ticket.consumer.barrier()
         let before = ledger.callouts
@@ -84,7 +84,7 @@ final class CountedSource: Sendable {
         if calls > 1 { Findings.add("delivered twice: \(calls) callouts for one signal, \(ticket.name)") }
     }
 
-    /// After it was taken out everywhere.
+    /// Called after the source was removed from all modes.
     func balance() {
         guard memberships.begun.value != memberships.ended.value else { return }
         Findings.add("cancel: \(memberships.ended.value) after \(memberships.begun.value) schedules, \(ticket.name)")
@@ -96,12 +96,12 @@ final class CountedSource: Sendable {
     }
 }
 
-/// What has begun and what has ended of it.
+/// Counts the schedule and cancel calls of a source.
 final class Balance: Sendable {
     let begun = Counted()
     let ended = Counted()
 
-    /// In a source's own closures, which come on whatever thread adds or removes it, under no lock.
+    /// Called in a source's schedule closure, on the thread that adds the source, under no lock.
     func begin(_ ticket: Ticket) {
         begun.add()
         look("schedule", ticket)
@@ -174,7 +174,7 @@ extension Producer {
         if dice.chance(20) { item.settle() }
     }
 
-    /// Whichever of two loops comes first performs it.
+    /// Signals a source in two loops. Either loop may perform it.
     func signalTwoLoops() {
         guard let worker = workers.pick(dice.number(0...100)), worker.hold() else { return }
         let item = CountedSource(producer: number, main, inOther: worker)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rounds: everything at once, then one event at a time, then a quiet point at which the balance is made.
+// The rounds: all events together, then one event at a time, then a quiet point with the checks of the balance.
 
 import GRunLoop
 import Glibc
@@ -16,7 +16,7 @@ final class Soak: @unchecked Sendable {
 
     init(_ main: MainLoop) { self.main = main }
 
-    /// On a thread of its own, while the main thread drives the main loop.
+    /// Runs on its own thread, while the main thread drives the main loop.
     func run() {
         let end = nanoseconds() + Int64(Settings.seconds) * 1_000_000_000
         while rounds < QuietPoints.warmUp + 1 || nanoseconds() < end, Findings.isEmpty {
@@ -33,9 +33,9 @@ final class Soak: @unchecked Sendable {
 
     private func storm() {
         main.go(.short)
-        // The last one of the warm-up, so that a short soak has one.
+        // The last round of the warm-up has a flood, so that a short soak has one too.
         let flood = rounds % 6 == 1 ? Flood(rounds / 6 + Int(Settings.seed % 6), main.consumer) : nil
-        // Under a sanitizer, where gaps are long by themselves, it is there for races only.
+        // Under a sanitizer gaps are always long, so the flood is only there to show races.
         let isLong = flood != nil && !Settings.isSanitized
         let end = nanoseconds() + (isLong ? Settings.longestGap + Self.storm / 2 : Self.storm)
         onProducers { producer in producer.storm(until: end) }
@@ -43,7 +43,7 @@ final class Soak: @unchecked Sendable {
         workers.endAll()
     }
 
-    /// Each producer has a loop of its own; one of them, the main loop.
+    /// Each producer pings its own loop; one of them pings the main loop.
     private func ping() {
         main.go(.long)
         let (end, round) = (nanoseconds() + Self.pings, rounds)
@@ -84,7 +84,7 @@ final class Soak: @unchecked Sendable {
             Census.shared.unbalanced.isEmpty && workers.living == 0 && Callbacks.count == 0
         }
         for text in Census.shared.unbalanced { Findings.add(text) }
-        if Callbacks.count > 0 { Findings.add("notify: \(Callbacks.count) callbacks of GLib's were not let go of") }
+        if Callbacks.count > 0 { Findings.add("notify: \(Callbacks.count) GLib callbacks were not released") }
         for name in workers.takeLiving() {
             Findings.add("leak: the loop of a thread that has ended is still there: \(name)")
         }
@@ -100,7 +100,7 @@ final class Soak: @unchecked Sendable {
         return [
             "\(Settings.title): \(rounds) rounds", "\(census.deliveries) callouts (\(each))",
             "\(census.pings.value) pings",
-            "\(census.loops.value) loops", "\(census.notifies) closures let go of",
+            "\(census.loops.value) loops", "\(census.notifies) closures released",
             "\(census.probes.value) looks for locks",
             "longest gap \(gap.nanoseconds / 1_000_000) ms (\(gap.kind.title))", points.figures,
             "\(Findings.number) differences",

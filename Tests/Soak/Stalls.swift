@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the machine stood still: nobody was starved by a loop then.
+// Times in which the machine stood still. They do not count as starvation.
 
 import Glibc
 import TestSupport
 
-/// A thread that does nothing but look at the clock notices when it could not.
+/// A thread that only looks at the clock, and notices times in which it could not run.
 enum Stalls {
     private static let pause: Int64 = 20_000_000
     private static let seen = Shared((last: Int64(0), stalls: [(start: Int64, end: Int64)]()))
@@ -23,9 +23,9 @@ enum Stalls {
         }
     }
 
-    /// How much of the time between the two dates that was.
+    /// How long the machine stood still between the two dates.
     static func time(from start: Int64, to end: Int64) -> Int64 {
-        // The thread may be the last one that goes on.
+        // This thread may run again before the watching thread does.
         _ = seen.wait(timeout: Settings.patience) { $0.last >= end }
         return seen.value.stalls.reduce(0) { $0 + max(0, min($1.end, end) - max($1.start, start)) }
     }

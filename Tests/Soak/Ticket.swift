@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger of an item that can be taken back: a timer, a source, an observer.
+// The ledger of an item that can be removed: a timer, a source or an observer.
 
 import GRunLoop
 import Synchronization
 import TestSupport
 
 final class Ticket: Sendable {
-    /// What is known of its removal. Later ones are stricter.
+    /// How the item was removed. Later cases are stricter.
     private enum Removal: Int {
         case none
-        /// By another thread: the callout that was picked already may still begin, one in each loop.
+        /// Another thread removed it. A callout that was already picked may still begin, one in each loop.
         case elsewhere
-        /// Nothing may begin any more: it was removed on the loop's own thread, or that has done something else since.
+        /// No callout may begin: the loop's own thread removed it, or has passed a barrier since.
         case complete
     }
 
@@ -38,7 +38,7 @@ final class Ticket: Sendable {
     var calls: Int { callouts.load(ordering: .acquiring) }
     var token: Token { Token(kind, producer, consumer) }
 
-    /// First thing in the callout; answers how many there were.
+    /// Called first in the callout. Returns the number of callouts.
     @discardableResult func enter(owedSince since: Int64, on place: Consumer? = nil) -> Int {
         switch Removal(rawValue: removal.load(ordering: .acquiring)) ?? .none {
         case .none: break
@@ -52,20 +52,20 @@ final class Ticket: Sendable {
         return callouts.add(1, ordering: .acquiringAndReleasing).newValue
     }
 
-    /// After the removal, on another thread than the loop's.
+    /// Called after a removal on another thread than the loop's.
     func wasRemoved() { removal.max(Removal.elsewhere.rawValue, ordering: .acquiringAndReleasing) }
 
-    /// After the removal, on the loop's thread; or elsewhere of what cannot have been picked.
+    /// Called after a removal on the loop's thread, or elsewhere if the item cannot have been picked.
     func wasRemovedForGood() { removal.max(Removal.complete.rawValue, ordering: .acquiringAndReleasing) }
 
-    /// Has the loop do something else: what had been picked before has begun.
+    /// Waits for a barrier. Callouts that had been picked before have begun by then.
     func seal() {
         wasRemoved()
         consumer.barrier()
         wasRemovedForGood()
     }
 
-    /// Of what is called once.
+    /// Expects exactly one call.
     func expectOneCall() {
         waitFor("the one call of \(name)", on: consumer) { calls > 0 }
         if calls > 1 { Findings.add("delivered twice: \(name)") }

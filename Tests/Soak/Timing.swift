@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers: each once, not before its date, not after it was cancelled; a moved one not before its new date.
+// Timers: each fires once, not before its date, not after it was cancelled, and not before a new date.
 
 import GRunLoop
 import Glibc
@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 
 extension GRunLoop.Instant {
-    /// On the loops' clock, whose epoch is the system's.
+    /// A time on the loops' clock, whose epoch is the system's.
     init(nanoseconds: Int64) { self = SuspendingClock().systemEpoch.advanced(by: .nanoseconds(nanoseconds)) }
 }
 
@@ -29,7 +29,7 @@ final class Alarm: Sendable {
         }
     }
 
-    /// Before this date it does not fire.
+    /// The earliest date at which the timer may fire.
     private final class Earliest: Sendable {
         private let stored: Atomic<Int64>
 
@@ -41,15 +41,15 @@ final class Alarm: Sendable {
         }
     }
 
-    /// Nobody else may move it.
+    /// Only one thread may move it.
     func move(to date: Int64) {
-        // What was picked for the old date is no earlier than the earlier one.
+        // The loop may have picked the timer for the old date, so the earlier date counts.
         earliest.date = min(date, earliest.date)
         timer.fireDate = GRunLoop.Instant(nanoseconds: date)
     }
 
-    /// Moves it so far away that it does not fire any more, and, unless it had been picked, to a date before which it
-    /// must not.
+    /// Moves the timer so far away that it does not fire any more. Unless it was picked, moves it on to a date before
+    /// which it must not fire.
     func park(thenAt date: () -> Int64) {
         timer.fireDate = GRunLoop.Instant(nanoseconds: nanoseconds() + 3_600_000_000_000)
         ticket.consumer.barrier()
@@ -59,11 +59,11 @@ final class Alarm: Sendable {
         timer.fireDate = GRunLoop.Instant(nanoseconds: date)
     }
 
-    /// On any other thread than the loop's.
+    /// Must not be called on the loop's thread.
     func cancel() {
         timer.invalidate()
         if nanoseconds() < earliest.date {
-            // It was not due, so it had not been picked.
+            // The timer was not due, so it had not been picked.
             ticket.wasRemovedForGood()
             if ticket.calls > 0 { Findings.add("called before its date: \(ticket.name)") }
         } else {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors: what was written is read, once; none is called for what came after its removal, nor for a number that is
-// somebody else's now.
+// Descriptors: each written event is read once. A source is not called for events after its removal, nor for a reused
+// number.
 
 import GRunLoop
 import Glibc
 import TestSupport
 
-/// An eventfd and its source: it is called when, and only when, something was written.
+/// An eventfd and its source, which is called if and only if the eventfd was written to.
 final class Well: Sendable {
     let ticket: Ticket
     let source: GRunLoop.DescriptorSource
@@ -19,7 +19,7 @@ final class Well: Sendable {
         let since = Counted()
     }
 
-    /// - Parameter number: a copy of the descriptor that is to be watched instead.
+    /// - Parameter number: a copy of the descriptor to watch in its place.
     init(producer: Int, _ consumer: Consumer, number: Int32? = nil, of event: EventDescriptor = EventDescriptor()) {
         let (ticket, ledger) = (Ticket(.descriptor, producer: producer, consumer: consumer), Ledger())
         let token = ticket.token
@@ -54,11 +54,11 @@ final class Well: Sendable {
         }
     }
 
-    /// Nobody is called for what is written now.
+    /// Writes an event for which no source may be called.
     func writeInVain() {
         event.makeReady()
         ticket.consumer.barrier()
-        if event.consume() != 1 { Findings.add("an event was read by somebody after the removal of \(ticket.name)") }
+        if event.consume() != 1 { Findings.add("an event was read after the removal of \(ticket.name)") }
     }
 }
 
@@ -83,7 +83,7 @@ extension Producer {
         }
     }
 
-    /// A copy is watched; the number of the copy is closed after the removal.
+    /// Watches a copy of a descriptor, and closes the copy's number after the removal.
     func watchCopy() {
         holding { consumer in
             let event = EventDescriptor()
@@ -99,8 +99,8 @@ extension Producer {
         }
     }
 
-    /// One source of a socket reads, the other one is told that it can be written, which it always can: it may be the
-    /// first of the two, and stay until everything was read.
+    /// Two sources of one socket: one reads, the other waits for the socket to be writable, which it always is. The
+    /// second source may come first, and may stay until everything was read.
     func watchTwice() {
         holding { consumer in
             let sockets = SocketPair()
@@ -117,14 +117,14 @@ extension Producer {
             let reader = GRunLoop.DescriptorSource(descriptor: sockets.one) { _, conditions in
                 withExtendedLifetime((readToken, sockets)) { _ = reads.enter(owedSince: stream.since) }
                 if !conditions.contains(.readable) {
-                    Findings.add("told of \(conditions) instead of readable: \(reads.name)")
+                    Findings.add("got \(conditions) instead of readable: \(reads.name)")
                 }
                 stream.read(sockets.one, reads.name)
             }
             let writer = GRunLoop.DescriptorSource(descriptor: sockets.one, conditions: .writable) {
                 source, conditions in
                 if !conditions.contains(.writable) {
-                    Findings.add("told of \(conditions) instead of writable: \(writes.name)")
+                    Findings.add("got \(conditions) instead of writable: \(writes.name)")
                 }
                 guard withExtendedLifetime(writeToken, { writes.enter(owedSince: start) }) >= calls else { return }
                 if stays, stream.received < total { return }
@@ -143,8 +143,8 @@ extension Producer {
         }
     }
 
-    /// To the end of the stream, at which the source removes itself. That it has ended another source is told as well,
-    /// which came before it and waits for what the end never has.
+    /// Reads to the end of the stream, where the source removes itself. Another source gets the hang-up as well,
+    /// although it was added earlier and waits for a condition that never holds.
     func watchUntilHangUp() {
         let isShared = dice.chance(50)
         holding { consumer in
@@ -155,7 +155,7 @@ extension Producer {
             let (ended, told) = (Counted(), Counted())
             let waiter = GRunLoop.DescriptorSource(descriptor: pipe.readEnd, conditions: .writable) {
                 source, conditions in
-                if conditions != .hangUp { Findings.add("told of \(conditions) instead of hanging up: \(ticket.name)") }
+                if conditions != .hangUp { Findings.add("got \(conditions) instead of hanging up: \(ticket.name)") }
                 source.invalidate()
                 told.add()
             }
@@ -183,14 +183,14 @@ extension Producer {
         }
     }
 
-    /// Misuse that must do no harm to others: the number is closed first. Then it is another's.
+    /// Misuse that must not harm other sources: the watched number is closed first, and then reused.
     func closeWhileWatched() {
         holding { consumer in
             let event = EventDescriptor()
-            // So high that no other thread gets it.
+            // The number is so high that no other thread gets it.
             let number = copyWithHighNumber(event.descriptor)
             let well = Well(producer: self.number, consumer, number: number, of: event)
-            // Not a common item: no mode could be made common while its number is not open.
+            // The source is not a common item, because no mode could become common while the number is closed.
             let mode = GRunLoop.Mode.default
             well.add(to: consumer, mode)
             well.write()
@@ -221,7 +221,7 @@ extension Producer {
         }
     }
 
-    /// Descriptors that come and go at once: each number is soon another's.
+    /// Adds and removes descriptors in quick succession, so that each number is soon reused.
     func reuseNumber() {
         holding { consumer in
             for _ in 0..<dice.number(2...5) {
@@ -229,14 +229,14 @@ extension Producer {
                 well.add(to: consumer, mode)
                 well.write()
                 if dice.chance(50) { well.settle() }
-                // It may be read, or not. Its closure holds the descriptor: it is closed when nobody uses it any more.
+                // The event may be read or not. The closure retains the descriptor until its last use.
                 well.source.invalidate()
                 well.ticket.wasRemoved()
             }
         }
     }
 
-    /// From one loop to another.
+    /// Watches a descriptor in one loop, and then in another one.
     func moveBetweenLoops() {
         guard let worker = workers.pick(dice.number(0...100)), worker.hold() else { return }
         let (first, second) = dice.chance(50) ? (main, worker) : (worker, main)
@@ -259,7 +259,7 @@ extension Producer {
     }
 }
 
-/// Bytes that are numbered, from one end to the other.
+/// A numbered stream of bytes from one end to the other.
 final class Stream: Sendable {
     private let written = Counted()
     private let taken = Counted()
@@ -277,7 +277,7 @@ final class Stream: Sendable {
         if Glibc.write(descriptor, bytes, count) != count { Findings.add("write failed with \(errno)") }
     }
 
-    /// True at the end of the stream.
+    /// Returns true at the end of the stream.
     @discardableResult func read(_ descriptor: Int32, _ name: String) -> Bool {
         var buffer = [UInt8](repeating: 0, count: 64)
         let count = Glibc.read(descriptor, &buffer, buffer.count)
@@ -292,7 +292,7 @@ final class Stream: Sendable {
     }
 }
 
-/// A pipe whose end for writing is closed before the other.
+/// A pipe whose write end is closed before its read end.
 private final class OneWay: Sendable {
     private let ends = Shared<(Int32, Int32)>((-1, -1))
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that are made and ended all the time, each on a thread of its own.
+// Loops that are made and ended continuously, each on its own thread.
 
 import CGRunGLib
 import GRunLoop
 import Glibc
 import TestSupport
 
-/// A thread with a loop: a run of ours or of the host's drives it until it is ended.
+/// A thread with a loop. A run or a host drives the loop until the worker is ended.
 final class Worker: @unchecked Sendable {
     let consumer: Consumer
     private let endIt: () -> Void
@@ -17,7 +17,7 @@ final class Worker: @unchecked Sendable {
         Census.shared.loops.add()
     }
 
-    /// Of a form that the driver has: see the functions below.
+    /// Makes a worker of one of the forms below that the driver supports.
     static func make(_ name: String, form: Int) -> Worker {
         if Settings.isHosted { return form == 3 ? withThread(name) : withHost(name) }
         switch form {
@@ -27,13 +27,13 @@ final class Worker: @unchecked Sendable {
         }
     }
 
-    /// Waits for those who need it, ends it, and looks at what it has left.
+    /// Waits for the loop's users, ends the loop, and checks what is left.
     func end() {
         consumer.close()
-        // For longer than its users wait for what they are owed: they can say what that is.
-        waitFor("letting go of \(consumer.name)", on: consumer, patience: Settings.patience * 3) { consumer.isUnused }
+        // Waits longer than the users wait for their events, because they can report which event is missing.
+        waitFor("the release of \(consumer.name)", on: consumer, patience: Settings.patience * 3) { consumer.isUnused }
         endIt()
-        // What it has left is in the queue and the port, which no loop has any more.
+        // The remaining elements are in the queue and the port, which are in no loop any more.
         consumer.idleQueue.invalidate()
         consumer.port.invalidate()
         for lane in consumer.allLanes { lane.balanceOfEnded() }
@@ -49,7 +49,7 @@ final class Worker: @unchecked Sendable {
             let thread = try GRunLoop.Thread(name: name) { _ in
                 let consumer = Consumer("\(name), a GRunLoop.Thread", isHosted: false)
                 let leavings = Leavings(consumer)
-                // Its loop can still be run there.
+                // The loop can still be run in an end handler.
                 _ = try? consumer.loop.addEndHandler {
                     leavings.expectEnd()
                     drain(consumer) { _ = consumer.loop.run(for: .zero) }
@@ -87,7 +87,7 @@ final class Worker: @unchecked Sendable {
         guard let consumer = made.value else { fatalError("the thread did not start") }
         return Worker(consumer) {
             isOver.set()
-            // A stop between two runs is forgotten.
+            // A stop between two runs has no effect, so the stop is repeated.
             while !hasEnded.wait(timeout: .milliseconds(1)) { consumer.loop.stop() }
             join(thread)
         }
@@ -114,7 +114,7 @@ final class Worker: @unchecked Sendable {
         _ = made.wait { $0 != nil }
         guard let consumer = made.value else { fatalError("the thread did not start") }
         return Worker(consumer) {
-            // Inside the run: before it a quit would be forgotten.
+            // Quits inside the run, because a quit before the run has no effect.
             Callbacks.idle(in: consumer.home.pointer) {
                 g_main_loop_quit(host.value)
                 return false
@@ -123,7 +123,7 @@ final class Worker: @unchecked Sendable {
         }
     }
 
-    /// The last passes: everything that was accepted by now.
+    /// Makes the last passes, until everything that was accepted is delivered.
     private static func drain(_ consumer: Consumer, _ pass: () -> Void) {
         consumer.prepareEnd()
         let end = GRunLoop.now.advanced(by: Settings.patience)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which workers there are now.
+// The present workers.
 
 import GRunLoop
 import TestSupport
 
-/// Those that are there now. Producers take one, and replace one now and then.
+/// The present workers. Producers use a worker, and replace one at times.
 final class Workers: @unchecked Sendable {
     private let slots: Shared<[Worker?]>
     private let made = Counted()
-    /// Whether what was made has gone, loop and all.
+    /// The loops of all workers, to check that each loop is freed.
     private let loops = Shared<[(name: String, loop: Weak<GRunLoop>)]>([])
 
     init() { slots = Shared(Array(repeating: nil, count: 3)) }
@@ -40,7 +40,7 @@ final class Workers: @unchecked Sendable {
         for worker in all { worker?.end() }
     }
 
-    /// The loops that have not gone with their threads; they are forgotten.
+    /// Returns the names of the loops that outlived their threads, and forgets them.
     func takeLiving() -> [String] {
         loops.update { loops in
             defer { loops = [] }

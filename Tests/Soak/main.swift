@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The soak: producers, loops, and an exact account of what went between them.
+// The soak: producers, loops, and an exact account of the events between them.
 
 import GRunLoop
 import Glibc
@@ -23,9 +23,9 @@ while let option = arguments.first {
     default: refuse("\(option) \(value) is not understood")
     }
 }
-// Before there is another thread: it changes the environment.
+// Changes the environment, so this comes before other threads exist.
 _ = RuntimeDirectory.path
-// Whatever happens, it ends.
+// The watchdog ends the soak in every case.
 let watchdog = Watchdog(.seconds(Settings.seconds + 120), "\(Settings.title): it has not come to an end")
 printToStandardError("\(Settings.title), \(Settings.seconds) s\n")
 let mainLoop = MainLoop()

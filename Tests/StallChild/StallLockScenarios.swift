@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stalls of a thread that has a lock which reports want: malloc()'s, the dynamic linker's, that of standard error, the
-// log's.
+// Stalls of a thread that holds a lock which reports need: that of malloc(), of the dynamic linker, of standard error
+// or of the log.
 
 import CGRunGLib
 import CMallocGate
@@ -74,7 +74,7 @@ private struct Heard {
 
     init() { dup2(pipe.writeEnd, STDERR_FILENO) }
 
-    /// Until `part` is on a whole line, for some seconds at most.
+    /// Reads until `part` is on a whole line, for some seconds at most.
     mutating func read(until part: String) {
         let begin = GRunLoop.now
         var buffer = [UInt8](repeating: 0, count: 65_536)
@@ -91,7 +91,7 @@ private struct Heard {
 nonisolated(unsafe) private var heard = Heard()
 private let threshold = "200ms"
 
-/// Says how long the first report took, whether it was the plain notice, and then all reports.
+/// Prints how long the first report took, whether it was the plain notice, and then all reports.
 private func report(_ first: Heard) {
     heard.read(until: "has returned")
     say("\(first.milliseconds)")
@@ -158,7 +158,7 @@ private func stallWhileAsked(_ add: (@escaping @Sendable () -> Void) -> Void) th
 
 @inline(never) private func stallUntilHeard() { heard.read(until: "stall: ") }
 
-/// A thread keeps the labels for 40 ms longer than the threshold.
+/// A thread holds the lock of the labels for 40 ms longer than the threshold.
 private func stallWithLabelsHeld() throws {
     let monitor = try watch(isLogged: true)
     nonisolated(unsafe) var first = heard
@@ -182,9 +182,9 @@ private func stallWithLabelsHeld() throws {
 
 // MARK: The end of a thread
 
-/// A host has driven the loop. What a channel's closure has captured stalls in its deinit, in the last round of the
-/// thread's destructors. The memory that GLib had for the thread is gone by then, and the stall looks like a callback
-/// of the host's. Says how often the signal handler got memory.
+/// A host has driven the loop. The capture of a channel's closure stalls in its deinit, in the last round of the
+/// thread's destructors. GLib's memory of the thread is freed by then, and the stall looks like a host callback. Prints
+/// how often the signal handler has allocated memory.
 private func stallAtTheEndOfAThread() {
     setenv("GRUN_STALLS", "50ms", 1)
     let channel = GRunLoop.Channel<Int>()
@@ -213,7 +213,7 @@ private let writeWithLogLock: GLogWriterFunc = { level, fields, count, data in
 
 // MARK: The dynamic linker
 
-/// In the first malloc() of the dynamic linker's, which has its lock by then.
+/// Stalls in the dynamic linker's first malloc(), when the linker holds its lock.
 private func stallInDlopen(isLogged: Bool) {
     let monitor = try? watch(isLogged: isLogged)
     let asker = startThread {
@@ -228,7 +228,7 @@ private func stallInDlopen(isLogged: Bool) {
             inDlopen = heard
             isOutOfDlopen.set()
         }
-        // It is there with libc, and nothing has loaded it.
+        // libc provides this library, and nothing has loaded it.
         if dlopen("libanl.so.1", RTLD_NOW) == nil { say("no library") }
     }
     GRunLoop.main.run(for: .zero)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program whose malloc() can be held. It is not a part of grun-test-child, whose code the tests' own program has too.
+// A program whose malloc() can be held. It is not in grun-test-child, whose code the tests' program contains.
 
 import TestSupport
 

@@ -10,10 +10,10 @@ enum AwaitForm: String, CaseIterable, Sendable {
     case sleep, clock, ticks, readiness, activities, signals, exit, idle, run, elements, send, messages, portSend
     case request, jobs, plain
 
-    /// Whether the end of the loop ends the wait. Otherwise the task has to be cancelled.
+    /// Whether the end of the loop ends the wait. Otherwise the task must be cancelled.
     var endsWithLoop: Bool { self != .portSend && self != .plain }
 
-    /// What the waits need of the process.
+    /// The objects that the waits need.
     struct Surroundings: Sendable {
         let child = startSleeper()
         let pipe = Pipe()
@@ -21,7 +21,7 @@ enum AwaitForm: String, CaseIterable, Sendable {
         private let server: GRunLoop.Thread
         private let port: GRunLoop.MessagePort
 
-        /// With a port that never replies.
+        /// Makes a port that never replies.
         init() throws {
             let kept = Shared<[GRunLoop.MessagePort.Message]>([])
             let name = RuntimeDirectory.newName()

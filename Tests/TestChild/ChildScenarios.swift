@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process does with its children, where that is the process's own: its descriptors, SIGCHLD, a sandbox.
+// Scenarios about children that change state of the whole process: its descriptors, SIGCHLD, a sandbox.
 
 import GRunLoop
 import Glibc
@@ -15,14 +15,14 @@ let childScenarios: [String: @Sendable () throws -> Void] = [
     "children-debugged": childrenDebugged,
 ]
 
-/// Finished when no child is left in it, also on the main loop, whose common modes never are.
+/// This mode is finished when no child is left in it, even in the main loop, whose common modes are never finished.
 private let mode: GRunLoop.Mode = "children"
 
 private func run(_ loop: GRunLoop) { loop.run(mode: mode, for: .seconds(60)) }
 
 private func childrenMany(inARow count: Int) throws {
     let loop = GRunLoop.current
-    // The epoll is made, and stays.
+    // Makes the mode's epoll, which is then kept.
     try loop.add(GRunLoop.ChildSource(pid: fork { 0 }) { _, _ in }, forMode: mode)
     run(loop)
     let before = openDescriptorCount()
@@ -81,7 +81,7 @@ private func childrenDiscarded() throws {
         while exists(gone) { usleep(300) }
         say("\(name): \(word(of: running)), \(word(of: gone)), \(word(of: getppid()))")
     }
-    // Somebody ignores it while a source waits.
+    // SIGCHLD is ignored while a source waits.
     signal(SIGCHLD, SIG_DFL)
     let loop = GRunLoop.current
     let source = try GRunLoop.ChildSource(pid: running) { _, outcome in
@@ -91,7 +91,7 @@ private func childrenDiscarded() throws {
     signal(SIGCHLD, SIG_IGN)
     kill(running, SIGKILL)
     run(loop)
-    // One that had ended before is kept, and can still be told.
+    // A child that has ended before is not reaped, and its status can still be read.
     try loop.add(
         GRunLoop.ChildSource(pid: early) { _, outcome in say("before: \((try? outcome.get())?.code ?? -1)") },
         forMode: mode)
@@ -126,7 +126,7 @@ private func childrenSandboxed(_ code: Int32) throws {
     say("reaped: \(reap(child))")
 }
 
-/// A child that has ended while another process debugs it: it is not reaped before that has looked at it.
+/// A child ends while another process debugs it. It cannot be reaped before the debugger has seen its end.
 private func childrenDebugged() throws {
     try withDebuggedChild { child, letGo in
         let loop = GRunLoop.current
@@ -166,7 +166,7 @@ private func withDebuggedChild(_ body: (pid_t, () -> Void) throws -> Void) throw
     let (prctl, ptrace) = (look("prctl"), look("ptrace"))
     let (isHeld, mayLetGo) = (Pipe(), Pipe())
     let child = fork {
-        // Where only a parent may debug: anybody (PR_SET_PTRACER).
+        // PR_SET_PTRACER lets any process debug this one, where otherwise only a parent may.
         _ = prctl(0x5961_6D61, -1, 0, 0, 0)
         while true { pause() }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody closes what is not his: the loop's own descriptors.
+// The program closes descriptors of the loop that it does not own.
 
 import CGRunGLib
 import Dispatch
@@ -7,18 +7,18 @@ import GRunLoop
 import Glibc
 import TestSupport
 
-/// As closefrom(3), which older C libraries do not have.
+/// As closefrom(3), which older C libraries lack.
 private func closeAll(from first: Int32 = 3) {
     for descriptor in first..<256 { close(descriptor) }
 }
 
-/// Whatever happens, it does not go on for ever: a loop that spins is ended by the kernel.
+/// Limits the processor time, so that the kernel ends a loop that spins.
 private func limitProcessorTime() {
     var limit = rlimit(rlim_cur: 20, rlim_max: 20)
     setrlimit(__rlimit_resource_t(RLIMIT_CPU.rawValue), &limit)
 }
 
-/// In a callout of a descriptor source, which stays ready for ever.
+/// Closes descriptors in a callout of a descriptor source that is always ready.
 func closedInACallout() {
     limitProcessorTime()
     onPlainThread {
@@ -34,7 +34,7 @@ func closedInACallout() {
     }
 }
 
-/// The loop has a timer only: what is closed is GLib's.
+/// The loop has only a timer, so the closed descriptors are GLib's.
 func closedWithoutDescriptors() {
     limitProcessorTime()
     onPlainThread {
@@ -55,7 +55,7 @@ func closedMainQueue() {
     loop.run()
 }
 
-/// A limit that is lower than the number of descriptors in the poll.
+/// Sets a limit that is lower than the number of descriptors in the poll.
 func pollRefused() {
     limitProcessorTime()
     onPlainThread {
@@ -69,7 +69,7 @@ func pollRefused() {
     }
 }
 
-/// The open descriptors whose file is called so: an epoll, a timer.
+/// The open descriptors of a kind: epoll or timer.
 private func descriptors(of kind: String) -> Set<Int32> {
     var found: Set<Int32> = []
     for descriptor in 3..<256 as Range<Int32> {
@@ -90,7 +90,7 @@ func closedUnderAHost() {
     }
 }
 
-/// A host waits for the descriptors of one mode, then of another one, whose epoll cannot be duplicated for a while.
+/// A host waits for descriptors of one mode, and then of another mode, whose epoll cannot be duplicated for a while.
 func modesUnderAHostAtTheLimit() throws {
     let loop = GRunLoop.main
     let calls = Shared<[String]>([])
@@ -105,7 +105,7 @@ func modesUnderAHostAtTheLimit() throws {
     settleHost()
     let before = descriptors(of: "eventpoll")
     guard let duplicate = before.max(), before.count == 3 else { return say("\(before)") }
-    // Nothing can be duplicated onto a number that is beyond the limit.
+    // The kernel refuses to duplicate a descriptor onto a number beyond the limit.
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     var lower = limit
@@ -131,7 +131,7 @@ func closedTimerUnderAHost() {
     }
 }
 
-/// Nobody waits with it any more, but the hub still has it: each poll says so.
+/// The loop does not need the descriptor any more, but the hub still has it, so each poll reports it.
 func closedIdleTimerUnderAHost() {
     closeUnderAHost("timerfd", endsFirst: true) { loop, _, calls in
         let timer = GRunLoop.Timer(interval: .milliseconds(1), repeats: true) { _ in calls.increment() }
@@ -140,7 +140,7 @@ func closedIdleTimerUnderAHost() {
     }
 }
 
-/// A host serves an item, what the loop waits for it with is closed, and the numbers become a stranger's.
+/// A host serves an item. Then the loop's descriptors for it are closed, and foreign descriptors reuse the numbers.
 private func closeUnderAHost(_ kind: String, endsFirst: Bool = false, addItem: (GRunLoop, Pipe, Counter) -> () -> Void)
 {
     limitProcessorTime()
@@ -155,7 +155,7 @@ private func closeUnderAHost(_ kind: String, endsFirst: Bool = false, addItem: (
     for descriptor in closed { close(descriptor) }
     iterateHost(for: .milliseconds(100))
     let silent = calls.value
-    // The system gives the lowest numbers that are free: those.
+    // The kernel gives out the lowest free numbers, which are the closed ones.
     let strangers = closed.map { _ in EventDescriptor() }
     say("closed: \(closed.isEmpty ? "none" : "some"), taken: \(Set(strangers.map(\.descriptor)) == closed)")
     iterateHost(for: .milliseconds(100))
@@ -171,7 +171,7 @@ private func closeUnderAHost(_ kind: String, endsFirst: Bool = false, addItem: (
     say("came back")
 }
 
-/// Whether the host's iterations wait: a poll that ends at once would make thousands.
+/// Whether the host's iterations wait. If a poll ended immediately, there would be thousands of iterations.
 private func hostSleeps() -> Bool {
     let end = GRunLoop.now.advanced(by: .milliseconds(200))
     let timeout = GLibSource.timeout(nil, milliseconds: 20) { true }
@@ -184,7 +184,7 @@ private func hostSleeps() -> Bool {
     return iterations < 200
 }
 
-/// An eventfd that nobody has written to or closed.
+/// Whether an eventfd is open and was not written to.
 private func isUntouched(_ descriptor: Int32) -> Bool {
     var count: UInt64 = 0
     return read(descriptor, &count, 8) < 0 && errno == EAGAIN

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closures that belong to an actor, where it is not: each of these ends the process.
+// Closures of an actor are used outside their actor. Each scenario ends the process.
 
 import GRunLoop
 import Glibc
@@ -10,7 +10,7 @@ private actor Homeless {
     func make() { _ = GRunLoop.Source(isolation: self) { say("called") } }
 }
 
-/// On one executor until it makes its item, and on the main actor's from then on.
+/// An actor that uses its first executor until it makes its item, and the main actor's executor afterwards.
 actor Fickle {
     private nonisolated let isOnMain = Atomic(false)
     private nonisolated let executor: GRunLoop.Executor
@@ -51,7 +51,7 @@ let confinedScenarios: [String: @Sendable () throws -> Void] = [
             other.add(observer, forMode: .common)
         }
     },
-    // One that is in its own loop is refused as well, and not only logged.
+    // An item that is in its own loop is refused with the end of the process as well, and not only with a message.
     "confined-timer-elsewhere-too": {
         elsewhere { here, other in
             let timer = GRunLoop.Timer(interval: .seconds(3600), repeats: false, isolation: here) { _ in say("called") }
@@ -90,7 +90,7 @@ let confinedScenarios: [String: @Sendable () throws -> Void] = [
     },
 ]
 
-/// On a worker thread, with the main loop as the other one.
+/// Calls `body` on a worker thread, with the main loop as the other loop.
 private func elsewhere(_ body: @escaping @Sendable (isolated GRunLoop.Isolation, GRunLoop) -> Void) {
     let main = GRunLoop.main
     let worker = try? GRunLoop.Thread(name: "home") { here in

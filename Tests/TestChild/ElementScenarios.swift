@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the tasks that await a loop's things are resumed: whatever Swift's runtime hands to its own threads is counted.
+// Checks where tasks resume that await a loop. Counts the jobs that Swift's runtime passes to its own threads.
 
 import GRunLoop
 import Glibc
 import Synchronization
 import TestSupport
 
-/// Jobs that went to the runtime's own threads.
+/// The number of jobs that ran on the runtime's own threads.
 private let jobsElsewhere = Atomic(0)
 
-/// Swift's calling convention is C's for a function of two pointers.
+/// For a function of two pointers, Swift's calling convention equals C's.
 private typealias EnqueueGlobal = @convention(c) (UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Void
 
 private let countJob: EnqueueGlobal = { job, original in
@@ -24,7 +24,7 @@ private func countJobsElsewhere() {
 
 private let elements = 200
 
-/// What so many rounds do, after a first one, which may be on its way.
+/// Measures many rounds. The first round does not count, because it may start elsewhere.
 private func report(
     _ name: String, on thread: pid_t, isolation: isolated (any Actor)?,
     _ round: nonisolated(nonsending) () async throws -> Void

@@ -17,7 +17,7 @@ private enum Order: CaseIterable {
     case cancelStop, cancelImmediately, stopCancel, together, stopOnly, stopAndWait
 }
 
-/// Where the task lives.
+/// The executor that the task prefers.
 private enum Place: CaseIterable {
     case actorOfTheLoop, preferred, elsewhere
 }
@@ -42,11 +42,11 @@ private struct Random: RandomNumberGenerator {
 private final class Ending: @unchecked Sendable {
     let worker: GRunLoop.Thread
     let (hasBegun, hasEnded) = (Flag(), Flag())
-    /// The loop lives until after the task was cancelled, so that the task must have been resumed on its thread.
+    /// Whether the task is cancelled while the loop lives, so that it must resume on the loop's thread.
     let isPrompt = Atomic(false)
     private let name: String
     private let id = Shared<pid_t>(0)
-    /// Not atomic on purpose: what is isolated to the loop comes one after the other.
+    /// Not atomic on purpose, because code that is isolated to the loop never runs at the same time.
     private var visits = 0
 
     init(_ name: String) throws {
@@ -55,7 +55,7 @@ private final class Ending: @unchecked Sendable {
         worker = try GRunLoop.Thread(name: "ending") { _ in id.value = threadID }
     }
 
-    /// In code that lives on the loop.
+    /// Called by code that is isolated to the loop.
     func look(_ where: String) {
         visits += 1
         let isElsewhere = threadID != id.value
@@ -158,7 +158,7 @@ private func run(_ form: AwaitForm, _ random: inout Random, _ surroundings: Awai
     if !ending.hasEnded.wait() { ending.fail("has lost its task") }
 }
 
-/// So many endings of each form as GRUN_ENDINGS says; without it 1,000, or as many as 15 seconds have room for.
+/// Makes GRUN_ENDINGS endings of each form. Without the variable: 1,000, or as many as 15 seconds allow.
 private func endings() throws {
     let wanted = getenv("GRUN_ENDINGS").flatMap { Int(String(cString: $0)) }
     let surroundings = try AwaitForm.Surroundings()
@@ -201,7 +201,7 @@ private actor Late {
 
     func all() -> [Int] { calls }
 
-    /// What makes items belongs to an actor whose loop is gone.
+    /// Makes items of an actor whose loop has ended.
     func makeItems(on loop: GRunLoop) -> Bool {
         var fires = 0
         let timer = GRunLoop.Timer(interval: .seconds(1), repeats: true, isolation: self) { _ in fires += 1 }
@@ -220,11 +220,11 @@ private func lateJobs() throws {
     worker.join()
     say("isolated: \(loop.executor.isIsolatingCurrentContext() ?? true)")
     let isOver = Flag()
-    /// Not guarded: late jobs come one after the other.
+    /// Not guarded, because late jobs run one after the other.
     nonisolated(unsafe) var preferred: [Int] = []
     let executor = loop.executor
     Task(executorPreference: executor) {
-        // In the order in which they are enqueued.
+        // Late jobs run in the order in which they are enqueued.
         for number in 0..<1000 {
             Task(executorPreference: executor) {
                 executor.checkIsolated()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Swift's runtime cannot be refused, and other ends of the process.
+// Cases in which Swift's runtime cannot handle a refusal, and other ends of the process.
 
 import GRunLoop
 import Glibc
@@ -14,7 +14,7 @@ func checkIsolatedElsewhere() {
 }
 
 func twoTasksOneIterator() {
-    // An iterator cannot be sent: somebody has insisted.
+    // An iterator cannot be sent, so the program circumvents the check.
     nonisolated(unsafe) let iterator = GRunLoop.main.ticks(every: .seconds(3600)).makeAsyncIterator()
     for _ in 0..<2 {
         Task {
@@ -48,7 +48,7 @@ func awaitItself() throws {
     say("ended: \(isBack.wait())")
 }
 
-/// One after the other; what the process holds is compared after the first thousand and at the end.
+/// Makes one thread after the other. Compares descriptors, threads and memory after the first thousand and at the end.
 func tenThousandThreads() throws {
     func start(_ count: Int) throws {
         for number in 0..<count {
@@ -64,7 +64,7 @@ func tenThousandThreads() throws {
         }
     }
     let threadsAtFirst = processHoldings().threads
-    /// A thread that was joined is listed until the kernel has done with it.
+    /// The kernel lists a joined thread until it has removed it.
     func settledHoldings() -> (descriptors: Int, threads: Int, kilobytes: Int) {
         var found = processHoldings()
         for _ in 0..<100 where found.threads > threadsAtFirst {
@@ -78,7 +78,7 @@ func tenThousandThreads() throws {
     try start(10_000)
     let after = settledHoldings()
     let isSame = after.descriptors == before.descriptors && after.threads == before.threads
-    // The allocator's arenas breathe: a loop takes several kilobytes, of ten thousand not a tenth may have stayed.
+    // The allocator's arenas vary. A loop takes several kilobytes, and less than a tenth of 10,000 may remain.
     let growth = after.kilobytes - before.kilobytes
     let isSmall = growth < 2048 || getenv("GRUN_SANITIZER") != nil
     say("\(isSame && isSmall ? "ok" : "leak"): \(before) -> \(after), \(growth) kB more")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every public call in a forked child, while another thread of the parent had the loop's lock.
+// Makes every public call in a forked child, while another thread of the parent held the loop's lock.
 
 import CGRunGLib
 import GRunLoop
@@ -9,7 +9,7 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// A child for each call: one that hangs, or does not answer as it must, is named.
+/// Forks a child for each call. Reports calls that hang or return a wrong result.
 func forkedWhileLocked() {
     let scene = ForkScene()
     for call in scene.calls {
@@ -20,7 +20,7 @@ func forkedWhileLocked() {
     exit(0)
 }
 
-/// Its own thread ends in the child, and lets go of what it was the last to hold.
+/// A thread ends in the child, and releases the objects that it was the last to hold.
 func forkedThreadEnds() {
     onPlainThread {
         let child: pid_t
@@ -43,19 +43,19 @@ func forkedThreadEnds() {
     }
 }
 
-/// What is called there, a line each, for the test that compares it with what is public.
+/// Prints the names of the calls, one per line. A test compares them with the public declarations.
 func forkedCalls() {
     let scene = ForkScene()
     for call in scene.calls { say(call.name) }
     exit(0)
 }
 
-/// A call of a public function: in which file, and what it is called.
+/// A call of a public function, with the function's file and name.
 struct ForkedCall {
     let name: String
-    /// Whether it is said that nothing can be done.
+    /// Whether the call must report that it can do nothing.
     let isSaid: Bool
-    /// Whether it has answered what it must.
+    /// Returns whether the call has returned the right result.
     let body: () throws -> Bool
 }
 
@@ -78,7 +78,7 @@ private func inChild(_ call: ForkedCall) -> String {
     return isSaid == call.isSaid ? "ok" : isSaid ? "is not silent: \(text)" : "does not say why nothing happens"
 }
 
-/// Swift does not import it.
+/// Swift does not import fork(2).
 private let fork: @Sendable () -> pid_t = {
     let symbol = dlsym(nil, "fork")
     precondition(symbol != nil, "no fork")
@@ -86,9 +86,9 @@ private let fork: @Sendable () -> pid_t = {
     return { function() }
 }()
 
-// MARK: Who has the lock
+// MARK: The thread that holds the lock
 
-/// In place of libc's, which the loop calls with its lock held: whoever adds the one descriptor parks there for ever.
+/// Replaces libc's function, which the loop calls with its lock held. Adding the one descriptor blocks forever.
 @c(epoll_ctl)
 func parkingEpollControl(
     _ epoll: Int32, _ operation: Int32, _ descriptor: Int32, _ event: UnsafeMutableRawPointer?
@@ -106,13 +106,13 @@ private enum Parking {
     static let descriptor = Atomic<Int32>(-1)
     static let parked = Flag()
     static let control: Control = {
-        // The next one after the program's own: RTLD_NEXT.
+        // Finds the next definition after the program's own: RTLD_NEXT.
         let symbol = dlsym(UnsafeMutableRawPointer(bitPattern: -1), "epoll_ctl")
         precondition(symbol != nil, "no epoll_ctl")
         return unsafeBitCast(symbol, to: Control.self)
     }()
 
-    /// Another thread has the loop's lock from now on.
+    /// Makes another thread hold the loop's lock from now on.
     static func lock(_ loop: GRunLoop, with descriptor: Int32) {
         self.descriptor.store(descriptor, ordering: .relaxed)
         let source = GRunLoop.DescriptorSource(descriptor: descriptor) { _, _ in }
@@ -121,7 +121,7 @@ private enum Parking {
     }
 }
 
-/// A loop with everything in it, whose lock another thread has.
+/// A loop with all kinds of items, whose lock another thread holds.
 struct ForkScene {
     let loop = GRunLoop.current
     let pipe = Pipe()
@@ -172,7 +172,7 @@ struct ForkScene {
         loop.add(timer, forMode: .default)
         loop.add(source, forMode: .common)
         channel.receive(on: loop) { _ in }
-        // Letting go of it takes the loop's lock: in the parent nobody does.
+        // Releasing the channel takes the loop's lock, so the parent must not release it.
         _ = Unmanaged.passRetained(channel)
         loop.add(observer, forMode: .default)
         loop.add(idleQueue, forMode: .default)
@@ -181,7 +181,7 @@ struct ForkScene {
         notifications.enqueue(.init(name: "a"), style: .whenIdle)
         try? loop.add(descriptor, forMode: .default)
         try? loop.add(messagePort, forMode: .default)
-        // Nobody answers: it is the child that is to try.
+        // No reply comes. Only the child tries to reply.
         while reply.value == nil {
             _ = try? remotePort.request(1, sendTimeout: .zero, receiveTimeout: .milliseconds(1))
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a forked child calls: one entry for each public function, variable and initializer, by its file and its name.
-// ForkTests says which are missing.
+// The calls of a forked child: one entry for each public function, variable and initializer, by file and name.
+// ForkTests lists missing entries.
 
 import GRunLoop
 import GRunLoopDiagnostics
@@ -14,7 +14,7 @@ extension ForkScene {
             + notificationCalls + otherCalls
     }
 
-    /// It is said that nothing can be done.
+    /// The call must report that it can do nothing.
     private func said(_ name: String, _ body: @escaping () throws -> Bool) -> ForkedCall {
         ForkedCall(name: name, isSaid: true, body: body)
     }
@@ -26,7 +26,7 @@ extension ForkScene {
         }
     }
 
-    /// It is silent: it takes no lock, or is what a child does to clean up.
+    /// The call must be silent: it takes no lock, or a child uses it to clean up.
     private func silent(_ name: String, _ body: @escaping () throws -> Bool) -> ForkedCall {
         ForkedCall(name: name, isSaid: false, body: body)
     }
@@ -170,8 +170,8 @@ extension ForkScene {
         ]
     }
 
-    /// What each kind of item does when a loop asks it to join or leave a mode, and its label, which another thread may
-    /// have been setting at the fork. A name with a stroke is a further call of a declaration.
+    /// The calls that a loop makes on each kind of item when a mode adds or removes it, and those of its label, which
+    /// another thread may have been setting at the fork. A name with a stroke is a further call of one declaration.
     private func membership<Item: GRunLoop.Item>(_ file: String, _ item: Item) -> [ForkedCall] {
         [
             said("\(file).carryOut") { try loop.add(item, forMode: mode) },
@@ -463,7 +463,7 @@ extension ForkScene {
     }
 }
 
-/// Whether that is what it says.
+/// Whether the call throws the error for forked processes.
 private func isForked(_ make: () throws -> GRunLoop.SignalSource) -> Bool {
     do {
         _ = try make()

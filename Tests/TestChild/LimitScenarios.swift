@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens when the process may open no further descriptor.
+// Scenarios of a process that may open no further descriptor.
 
 import CGRunGLib
 import Dispatch
@@ -7,7 +7,7 @@ import GRunLoop
 import Glibc
 import TestSupport
 
-/// Opens descriptors until the system refuses; answers them.
+/// Opens descriptors until the system refuses, and returns them.
 func useUpDescriptors() -> [Int32] {
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
@@ -78,8 +78,8 @@ private func limitOnTheMainThread() {
     say("now it works: \(trace.lines.joined(separator: ", "))")
 }
 
-/// The host has nothing to watch timers and descriptors with: the loop serves them when the host iterates for another
-/// reason, and logs that once.
+/// The host has no descriptor to wait for timers and descriptors. The loop serves them when the host iterates for
+/// another reason, and logs that once.
 func descriptorLimitUnderAHost() throws {
     let loop = GRunLoop.main
     settleHost()
@@ -104,7 +104,7 @@ func descriptorLimitUnderAHost() throws {
     serveOnce("at the limit")
     serveOnce("once more")
     for descriptor in opened { close(descriptor) }
-    // Now the host sleeps for them.
+    // Now the host can sleep until the timer is due.
     loop.after(.milliseconds(20)) { trace("timer") }
     iterateHost { trace.lines == ["timer"] }
     pipe.send()

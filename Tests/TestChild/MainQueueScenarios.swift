@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the main dispatch queue does where it must not be drained.
+// Scenarios in which the main dispatch queue must not be drained.
 
 import Dispatch
 import GRunLoop
@@ -19,7 +19,7 @@ func drainOnAnotherThread() {
     say("drained")
 }
 
-/// dispatch_main() ends the main thread, but a thread-specific destructor of it can still run its loop.
+/// dispatch_main() ends the main thread, but a thread-specific destructor of that thread can still run its loop.
 func afterDispatchMain() {
     var key = pthread_key_t()
     pthread_key_create(&key) { _ in runAfterDispatchMain() }
@@ -28,8 +28,8 @@ func afterDispatchMain() {
     dispatchMain()
 }
 
-/// dispatch_main() leaves frames without returning. Address Sanitizer keeps what it knows of their variables, and takes
-/// other variables in their place for those: it is to forget them.
+/// dispatch_main() leaves frames without returning. Address Sanitizer would take later variables on this stack for
+/// those of the frames. This makes it forget them.
 private func forgetFrames() {
     guard let forget = dlsym(nil, "__asan_handle_no_return") else { return }
     unsafeBitCast(forget, to: (@convention(c) () -> Void).self)()
@@ -45,10 +45,10 @@ private func forgetFrames() {
     exit(0)
 }
 
-/// dispatch_main() has taken the main thread away, and another thread touches the main loop for the first time.
+/// dispatch_main() has ended the main thread, and another thread uses the main loop for the first time.
 func touchAfterDispatchMain() {
     let thread = startThread {
-        // The main thread is gone when others serve its queue.
+        // The main thread has ended when other threads serve its queue.
         let isGone = Flag()
         DispatchQueue.main.async { if threadID != getpid() { isGone.set() } }
         _ = isGone.wait()
@@ -61,7 +61,7 @@ func touchAfterDispatchMain() {
     dispatchMain()
 }
 
-/// The main loop is run inside a block of the main queue, on which another block waits.
+/// Runs the main loop inside a block of the main queue, while another block waits.
 func runInsideMainQueueBlock() {
     let loop = GRunLoop.main
     let inner = Counter()
@@ -78,7 +78,7 @@ func runInsideMainQueueBlock() {
     say("afterwards: \(inner.value)")
 }
 
-/// The same where the other block comes just before the sleep.
+/// As above, but the other block comes just before the sleep.
 func sleepInsideMainQueueBlock() {
     let inner = Counter()
     let loop = GRunLoop.main
@@ -95,7 +95,7 @@ func sleepInsideMainQueueBlock() {
     say("afterwards: \(inner.value)")
 }
 
-/// The same where a foreign loop is run in the block.
+/// As above, but the block runs a foreign loop.
 func hostInsideMainQueueBlock() {
     let inner = Counter()
     let loop = GRunLoop.main
@@ -108,7 +108,7 @@ func hostInsideMainQueueBlock() {
     say("afterwards: \(inner.value)")
 }
 
-/// Runs the loop until something has happened, or nobody expects it any more.
+/// Runs the loop until the condition holds, or until a time limit.
 private func runUntil(_ loop: GRunLoop, _ hasHappened: () -> Bool) {
     let end = GRunLoop.now.advanced(by: Patience.normal)
     while !hasHappened(), GRunLoop.now < end { loop.run(for: .milliseconds(20)) }

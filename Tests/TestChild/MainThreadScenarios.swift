@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What needs the real main thread of a process, or its end.
+// Scenarios that need the real main thread of a process, or its end.
 
 import CGRunGLib
 import GRunLoop
@@ -48,10 +48,10 @@ func mainThreadEnds() {
     pthread_exit(nil)
 }
 
-/// libdispatch has closed the main queue's descriptor by the time the loop's end handlers are called.
+/// libdispatch has already closed the main queue's descriptor when the loop calls its end handlers.
 func mainThreadEndsUnderAHost() {
     let main = GRunLoop.main
-    // So that GLib polls it.
+    // Makes GLib poll the descriptor.
     g_main_context_iteration(nil, 0)
     do {
         try main.addEndHandler {
@@ -69,7 +69,7 @@ func mainThreadEndsUnderAHost() {
     pthread_exit(nil)
 }
 
-/// An item of the main loop in the loop of another thread.
+/// Adds an item of the main loop to the loop of another thread.
 func mainItemElsewhere() {
     onPlainThread { callMainItem(in: .current) }
 }
@@ -122,7 +122,7 @@ func endHandlerForked() {
         let child = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()
         if child == 0 {
             isChild.value = true
-            // The one thread of the child ends, and the process with it.
+            // The only thread of the child ends, and so does the process.
             atexit { say("child's thread has ended") }
             pthread_exit(nil)
         }

@@ -20,10 +20,10 @@ let messagePortKillScenarios: [String: @Sendable () throws -> Void] = [
 private let name = "org.example.kill"
 private let limit = Duration.seconds(5)
 
-/// A system call that is found again in a trace.
+/// Makes a system call that scripts/kill-ports finds in a trace.
 private func mark(_ what: String) { access("/grun-mark-\(what)", F_OK) }
 
-/// Until it has replied so many.
+/// Serves until it has sent this many replies.
 private func serve(_ count: Int) throws {
     let (loop, replied) = (GRunLoop.current, Counter())
     try warmUp()
@@ -39,7 +39,7 @@ private func serve(_ count: Int) throws {
     mark("end")
 }
 
-/// What is made once and kept, such as the loop's own descriptors.
+/// Makes everything that is made once and kept, such as the loop's own descriptors.
 private func warmUp() throws {
     let port = try GRunLoop.MessagePort(replying: "org.example.warm.\(getpid())") { $0.data }
     try GRunLoop.current.add(port, forMode: .default)
@@ -49,8 +49,8 @@ private func warmUp() throws {
     port.invalidate()
 }
 
-/// Two messages, with a descriptor, and one of them with much data: both have the right reply, or there is an error in
-/// time.
+/// Prints the result of two messages with a descriptor, one of them with much data. Both must get the right reply, or
+/// an error in time.
 private func tell(_ body: () throws -> Bool) throws {
     try warmUp()
     let before = openDescriptorCount()
@@ -81,7 +81,7 @@ private func askTwice() throws -> Bool {
     return isRight
 }
 
-/// Both at once, by tasks that live on the main thread: its system calls are those that are counted.
+/// Makes both requests in tasks on the main thread, because scripts/kill-ports counts that thread's system calls.
 private func awaitTwice() throws -> Bool {
     let remote = try GRunLoop.RemoteMessagePort.lookUp(name)
     defer { remote.invalidate() }
@@ -100,7 +100,7 @@ private func awaitTwice() throws -> Bool {
     return try results.value.map { try $0.get() }.allSatisfy { $0 }
 }
 
-/// Nobody replies: what was sent may be lost with its receiver.
+/// Sends without a reply, so a killed receiver may lose the messages.
 private func sendTwice() throws -> Bool {
     let remote = try GRunLoop.RemoteMessagePort.lookUp(name)
     defer { remote.invalidate() }
@@ -110,7 +110,7 @@ private func sendTwice() throws -> Bool {
     return true
 }
 
-/// Whether the service replies, and how many descriptors it has.
+/// Prints whether the service replies, and how many descriptors it has.
 private func check() throws {
     guard try askTwice() else { return say("replied wrong") }
     let remote = try GRunLoop.RemoteMessagePort.lookUp(name)
@@ -118,20 +118,20 @@ private func check() throws {
     say(String(decoding: reply.data, as: UTF8.self))
 }
 
-// MARK: Many want one name
+// MARK: Several processes take one name
 
-/// Takes the name as often as it can, for GRUN_RACE_ROUNDS takes or until it is killed. A file that is locked by nobody
-/// else is the witness: who has the name must get it. And while it has the name, it is found by it: no former owner
-/// has removed its socket.
+/// Takes the name repeatedly, for GRUN_RACE_ROUNDS takes or until it is killed. The owner of the name must be able to
+/// lock a witness file, so that two owners are noticed. The owner must also find its name, so that a removed socket is
+/// noticed.
 private func race() throws {
     let rounds = getenv("GRUN_RACE_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 50
     let path = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) } ?? ""
     let opened = open(path + "/witness", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    // Of who is killed the kernel lets go of the highest number first: of the witness before the name.
+    // The kernel closes the highest number of a killed process first, so the witness is unlocked before the name.
     let witness = copyWithHighNumber(opened)
     close(opened)
     let takes = open(path + "/takes", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-    // Some are killed at any moment, and some while they have it.
+    // Some processes are killed at any moment, and some while they own the name.
     if Int.random(in: 0..<4) == 0 {
         let moment = UInt32.random(in: 0..<300_000)
         pthread_detach(
@@ -148,18 +148,18 @@ private func race() throws {
             usleep(UInt32.random(in: 0..<2000))
             continue
         }
-        // Exclusive, and without waiting.
+        // Takes an exclusive lock without waiting.
         guard flock(witness, 6) == 0 else { return say("two owners") }
         _ = write(takes, "x", 1)
         if UInt32.random(in: 0..<50) == 0 { kill(getpid(), SIGKILL) }
         do throws(GRunLoop.MessagePortError) { _ = try GRunLoop.RemoteMessagePort.lookUp(name) } catch {
             return say("an owner is not found: \(error)")
         }
-        // A child has copies of what the port has, until it is past its first moment.
+        // A forked child holds copies of the port's descriptors for its first moment.
         let child = UInt32.random(in: 0..<8) == 0 ? fork { 0 } : nil
         sched_yield()
         flock(witness, 8)
-        // The name is given up by a rename as well.
+        // A rename also frees the old name.
         if UInt32.random(in: 0..<4) == 0 { try? port.setName("org.example.kill.\(getpid())") }
         port.invalidate()
         if let child { reap(child) }

@@ -31,7 +31,7 @@ private func failure(_ body: () throws -> Void) -> String {
     } catch { return "\(error)" }
 }
 
-/// Each visit asks and goes before it has its reply, which is kept.
+/// Each client sends a request and leaves before the reply. The port keeps all requests.
 private func portsVisits() throws {
     _ = RuntimeDirectory.path
     setLimit(RLIMIT_NOFILE, 100)
@@ -61,7 +61,7 @@ private func portsVisits() throws {
     withExtendedLifetime((gone, port)) { exit(0) }
 }
 
-/// Descriptors that are on their way count for the user, if that is not root.
+/// The kernel limits the descriptors in flight per user, except for root.
 private func portsInFlight() throws {
     if geteuid() == 0 {
         let nobody: uid_t = 65_534
@@ -90,7 +90,7 @@ private func portsInFlight() throws {
     let start = GRunLoop.now
     result = send(.milliseconds(20))
     say("for 20 ms: \(result), \(GRunLoop.now - start >= .milliseconds(20) ? "waited" : "not waited")")
-    // The port is in the loop only once the message has waited for a while.
+    // The port joins the loop only after the message has waited for a while.
     let (passes, fires) = (Counter(), Counter())
     let timer = GRunLoop.Timer(interval: .milliseconds(10), repeats: true) { _ in
         fires.increment()
@@ -115,7 +115,7 @@ private func portsMemoryLater() throws {
     let (loop, ids) = (GRunLoop.current, Shared<[Int32]>([]))
     let port = try GRunLoop.MessagePort("org.example.memory") { message in ids.update { $0.append(message.id) } }
     let receiving = GRunLoop.Mode("receiving")
-    // Each mode has the descriptors that it needs.
+    // Runs each mode once, so that it has the descriptors that it needs.
     for mode in [receiving, .default] {
         try loop.add(port, forMode: mode)
         loop.run(mode: mode, for: .zero)
@@ -151,7 +151,7 @@ private func portsRepliesLater() throws {
             _ = try remote.startRequest(
                 1, [], descriptors: [], sendTimeout: limit, receiveTimeout: limit, on: thread.loop, replyMode: .default
             ) { outcome in
-                // -1: there is no reply.
+                // -1 means that there was no reply.
                 sizes.update { $0.append((try? outcome.get().data.count) ?? -1) }
             }
         }
@@ -165,7 +165,7 @@ private func portsRepliesLater() throws {
     try ask(50)
     var opened = useUpDescriptors()
     func openCount() -> Int {
-        // To count takes one.
+        // Counting needs one free descriptor.
         close(opened.removeLast())
         defer { opened.append(open("/dev/null", O_RDONLY | O_CLOEXEC)) }
         return openDescriptorCount()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of message ports: what they leave, and what a umask, a user namespace and the end of the main thread do to
-// them.
+// The names of message ports: leftover files, and the effects of a umask, a user namespace and the end of the main
+// thread.
 
 import GRunLoop
 import GRunLoopMessagePorts
@@ -20,7 +20,7 @@ let messagePortNameScenarios: [String: @Sendable () throws -> Void] = [
 
 private let overflowUser: uid_t = 65_534
 
-/// How a body fails, in a word.
+/// Returns the error of a body as a word.
 private func failure(_ body: () throws -> Void) -> String {
     do {
         try body()
@@ -55,7 +55,7 @@ private func files(in directory: String) -> [String] {
 
 // MARK: A name is taken again
 
-/// Children are forked and spawned meanwhile, and have copies of everything for a moment.
+/// Meanwhile, children are forked and spawned, which hold copies of all descriptors for a moment.
 private func namesAgain() throws {
     _ = RuntimeDirectory.path
     let (isOver, children) = (Flag(), Counter())
@@ -77,7 +77,7 @@ private func namesAgain() throws {
     for round in 0..<2000 {
         do throws(GRunLoop.MessagePortError) {
             let port = try GRunLoop.MessagePort("org.example.again") { _ in }
-            // Names are given up by a rename as well.
+            // A rename also frees the old name.
             if round % 2 == 0 { try port.setName("org.example.other") }
             port.invalidate()
         } catch { refused += 1 }
@@ -87,14 +87,14 @@ private func namesAgain() throws {
     say("\(refused) refused, \(children.value > 10 ? "many" : "few") children")
 }
 
-// MARK: Files that are left
+// MARK: Leftover files
 
 private func namesLeft() throws {
     let directory = RuntimeDirectory.path + "/grun-ports"
     for _ in 0..<200 {
         let (first, second) = (RuntimeDirectory.newName(), RuntimeDirectory.newName())
         var port: GRunLoop.MessagePort? = try .init(first) { _ in }
-        // A refused port leaves the file of the port that has the name.
+        // A port that is refused must not remove the owner's file.
         guard take(first) == "taken", take(first) == "taken" else { return say("not taken") }
         try port?.setName(second)
         let others = try [first, RuntimeDirectory.newName()].map { try GRunLoop.MessagePort($0) { _ in } }
@@ -102,7 +102,7 @@ private func namesLeft() throws {
         port = nil
     }
     say("\(files(in: directory).count) files left")
-    // One whose lock's file was tidied up leaves what another port has made in its place.
+    // If a tidier has removed the port's lock file, the port must not remove the file that another port has made since.
     let port = try GRunLoop.MessagePort("org.example.tidied") { _ in }
     for file in files(in: directory) { unlink(directory + "/" + file) }
     let other = try GRunLoop.MessagePort("org.example.tidied") { _ in }
@@ -114,7 +114,7 @@ private func namesLeft() throws {
 
 // MARK: Modes
 
-/// Makes the directory, a lock and a socket with each umask, as a user whom modes hold back.
+/// Makes the directory, a lock and a socket with each umask, as a user who is subject to file modes.
 private func namesUmask() throws {
     if geteuid() == 0 { guard setgid(overflowUser) == 0, setuid(overflowUser) == 0 else { return say("no user") } }
     let path = RuntimeDirectory.path
@@ -135,7 +135,7 @@ private func namesUmask() throws {
         say("\(texts.joined(separator: " ")), \(lookUp(name)), \(take(name)), \(take(RuntimeDirectory.newName()))")
         port.invalidate()
     }
-    // As another process leaves it that ends before it has set the modes.
+    // Imitates a process that ended before it had set the modes.
     let (runtime, name) = (path + "/left", RuntimeDirectory.newName())
     mkdir(runtime, 0o700)
     setenv("XDG_RUNTIME_DIR", runtime, 1)
@@ -160,7 +160,7 @@ private func enterUserNamespace() -> Bool {
 
 private func attempt() -> String { "\(take("org.example.namespace")), \(lookUp("org.example.namespace"))" }
 
-/// Also of a port that was made before.
+/// A port that was made before the namespace is used as well.
 private func namesUnmapped() throws {
     let directory = RuntimeDirectory.path + "/grun-ports"
     let count = Counter()
@@ -179,7 +179,7 @@ private func namesUnmapped() throws {
     exit(0)
 }
 
-/// A user that has a number in the namespace, where other users have none.
+/// A user who is mapped in the namespace, where other users are not.
 private func namesMapped(to user: uid_t) {
     _ = RuntimeDirectory.path
     let text = "\(user) \(geteuid()) 1"
@@ -191,7 +191,7 @@ private func namesMapped(to user: uid_t) {
     exit(0)
 }
 
-/// Where everybody has a number, the overflow number is that of one user.
+/// If all users are mapped, the overflow number belongs to a real user.
 private func namesOfOverflow() {
     guard geteuid() != 0 || (setgid(overflowUser) == 0 && setuid(overflowUser) == 0) else { return say("no user") }
     _ = RuntimeDirectory.path

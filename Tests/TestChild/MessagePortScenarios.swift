@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What message ports do to a process, and its end, its forks and its environment to them.
+// Effects of message ports on a process, and of the process's end, forks and environment on message ports.
 
 import GRunLoop
 import GRunLoopMessagePorts
@@ -38,7 +38,7 @@ private func portsThousand() throws {
     say(openDescriptorCount() == before ? "none is left" : "\(openDescriptorCount() - before) are left")
 }
 
-/// What a process has in memory, in pages.
+/// The resident memory of the process in pages.
 private func residentPages() -> Int {
     guard let file = fopen("/proc/self/statm", "r") else { return 0 }
     defer { fclose(file) }
@@ -60,7 +60,7 @@ private func portsMemory() throws {
     try ask(5000)
     let before = residentPages()
     try ask(30_000)
-    // 16 bytes a request are 120 pages.
+    // A leak of 16 bytes per request would be 120 pages.
     let more = residentPages() - before
     say(more < 100 ? "no more than before" : "\(more) pages more")
     port.invalidate()
@@ -68,7 +68,7 @@ private func portsMemory() throws {
 
 // MARK: The environment
 
-/// How making a port and looking one up fail, by the first words of the errors.
+/// Prints how making a port and looking one up fail, by the first words of the errors.
 private func attempt(_ what: String, remedy: String = "") {
     func failure(_ body: () throws -> Void) -> String {
         do {
@@ -122,7 +122,7 @@ private func portsEnvironment() {
     close(open(path + "/grun-ports", O_CREAT | O_WRONLY | O_CLOEXEC, 0o700))
     attempt("a file")
     unlink(path + "/grun-ports")
-    // Longer than the address of a socket can be.
+    // The path is too long for the address of a socket.
     let long = path + "/" + String(repeating: "d", count: 200)
     mkdir(long, 0o700)
     setenv("XDG_RUNTIME_DIR", long, 1)
@@ -130,12 +130,12 @@ private func portsEnvironment() {
     exit(0)
 }
 
-/// In a mount namespace of its own, if the system lets it have one.
+/// Runs in its own mount namespace, if the system allows that.
 private func portsOnFullFileSystems() {
     guard let mount = Namespace.enter() else { return say("no namespace") }
     let path = RuntimeDirectory.path
     guard mount(path, "size=64k,nr_inodes=2,mode=700", 0) else { return say("no mount") }
-    // The directory of the names takes the last one.
+    // The directory of the names takes the last file.
     attempt("no file left")
     let (readOnly, remount): (UInt, UInt) = (1, 32)
     guard mount(path, "mode=700", 0), mount(path, "", readOnly | remount) else {
@@ -171,7 +171,7 @@ private enum Namespace {
             }
         }
         let function = unsafeBitCast(raw, to: RawMount.self)
-        // Nobody else sees what is mounted.
+        // Makes the mounts private, so that other processes do not see them.
         let (recursive, isPrivate): (UInt, UInt) = (0x4000, 0x4_0000)
         guard function(nil, "/", nil, recursive | isPrivate, nil) == 0 else { return nil }
         return { path, options, flags in function("tmpfs", path, "tmpfs", flags, options) == 0 }
@@ -180,13 +180,13 @@ private enum Namespace {
 
 // MARK: Processes
 
-/// The owner of a name forks a child that lives, tells of both, and is killed.
+/// The owner of a name forks a child, prints the child's number, and is killed while the child lives.
 private func portsForkAndDie() throws {
     let port = try GRunLoop.MessagePort("org.example.forked") { _ in }
     try GRunLoop.current.add(port, forMode: .default)
     let remote = try? GRunLoop.RemoteMessagePort.lookUp("org.example.parent")
     let child = fork {
-        // Whoever reads what is said waits for the end of this one, too.
+        // Otherwise the reader of the output would also wait for the end of this child.
         for descriptor: Int32 in 0...2 { close(descriptor) }
         sleep(60)
         return 0
@@ -195,7 +195,7 @@ private func portsForkAndDie() throws {
     withExtendedLifetime((port, remote)) { _ = kill(getpid(), SIGKILL) }
 }
 
-/// As root: who else there is gets nothing.
+/// As root, checks that another user cannot use a port.
 private func portsOfAnotherUser() throws {
     let nobody: uid_t = 65_534
     let path = RuntimeDirectory.path
@@ -213,7 +213,7 @@ private func portsOfAnotherUser() throws {
             })
     }
     say("its directory: \(asNobody { connect(socket) == nil ? EACCES : 0 } == EACCES ? "closed" : "open")")
-    // Were it open, the socket would be asked.
+    // Opens the directories, so that the socket itself must refuse.
     chmod(path, 0o755)
     chmod(path + "/grun-ports", 0o777)
     chmod(socket, 0o777)
@@ -225,7 +225,7 @@ private func portsOfAnotherUser() throws {
     loop.run(for: .milliseconds(300))
     say("another user: \(reap(stranger) == 0 ? "let go of" : "let in")")
     chmod(socket, 0o600)
-    // And the other way round: a stranger has put a socket in the place of the port's.
+    // The reverse case: another user has put a socket in the place of the port's socket.
     port.invalidate()
     let ready = Pipe()
     let impostor = fork {
@@ -278,7 +278,7 @@ private func connect(_ path: String) -> Int32? {
     return connection >= 0 ? connection : nil
 }
 
-/// A connection without the library; -1 if there is none.
+/// Connects without the library. Returns -1 if that fails.
 func connectBare(_ path: String) -> Int32 {
     let connection = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0)
     return withAddress(path) { connect(connection, $0, $1) } == 0 ? connection : -1
@@ -290,7 +290,7 @@ private func listen(at path: String) -> Bool {
     return withAddress(path) { bind(listener, $0, $1) } == 0 && listen(listener, 8) == 0
 }
 
-// MARK: No descriptor is left
+// MARK: Without free descriptors
 
 private func portsWithoutDescriptors() throws {
     _ = RuntimeDirectory.path
@@ -299,7 +299,7 @@ private func portsWithoutDescriptors() throws {
     let port = try GRunLoop.MessagePort("org.example.full") { _ in count.increment() }
     try loop.add(port, forMode: .default)
     loop.run(for: .zero)
-    // One in the queue, that cannot be let in.
+    // A connection in the queue that cannot be accepted.
     let remote = try GRunLoop.RemoteMessagePort.lookUp("org.example.full")
     try remote.send(1)
     let opened = useUpDescriptors()
@@ -316,7 +316,7 @@ private func portsWithoutDescriptors() throws {
     exit(0)
 }
 
-/// A port that could let nobody in goes to another loop, and what it waited for is there.
+/// A port could accept no connection. It moves to another loop, which accepts the waiting connection.
 private func portsMoveWithoutDescriptors() throws {
     _ = RuntimeDirectory.path
     let count = Counter()
@@ -329,7 +329,7 @@ private func portsMoveWithoutDescriptors() throws {
     let opened = useUpDescriptors()
     GRunLoop.current.run(for: .zero)
     for descriptor in opened { close(descriptor) }
-    // This loop does not run any more.
+    // This loop does not run any more, so only the other loop can accept.
     GRunLoop.current.remove(port, forMode: .default)
     try thread.loop.add(port, forMode: .default)
     say(count.wait(for: 1) ? "let in by the other loop" : "deaf")
@@ -345,7 +345,7 @@ private func failure(_ body: () throws -> Void) -> String {
     } catch { return "\(error)" }
 }
 
-/// Asks in modes that never ran: each needs two descriptors.
+/// Makes requests in modes that never ran. Each mode needs two descriptors.
 private func portsAskWithoutDescriptors() throws {
     _ = RuntimeDirectory.path
     let (ids, limit) = (Shared<[Int32]>([]), Duration.seconds(30))
@@ -368,7 +368,7 @@ private func portsAskWithoutDescriptors() throws {
         _ = told.wait { $0 != nil }
         return told.value ?? "not told"
     }
-    // Also the first task of a process needs descriptors.
+    // The first task of a process needs descriptors as well.
     say("before: \(ask(0, .default))")
     var opened: [Int32] = []
     func leave(_ count: Int) {
@@ -396,7 +396,7 @@ private func portsAskWithoutDescriptors() throws {
     exit(0)
 }
 
-/// Sends to a full queue, in modes that never ran.
+/// Sends to a full queue in modes that never ran.
 private func portsSendWithoutDescriptors() throws {
     _ = RuntimeDirectory.path
     let (loop, count) = (GRunLoop.current, Counter())
@@ -420,7 +420,7 @@ private func portsSendWithoutDescriptors() throws {
     exit(0)
 }
 
-/// A message of more than 64 KiB needs memory of its own: the system has no descriptor for it, or does not let it grow.
+/// A message of more than 64 KiB needs a memory file. Either no descriptor is left, or the file cannot grow.
 private func portsSendWithoutMemory() throws {
     _ = RuntimeDirectory.path
     let (loop, ids) = (GRunLoop.current, Shared<[Int32]>([]))
@@ -476,7 +476,7 @@ private func portsCrowded() throws {
     let socket = try Directory.socket(in: path + "/grun-ports")
     func come(_ count: Int) -> [Int32] {
         let connections = (0..<count).compactMap { _ in connect(socket) }
-        // As many as are looked at in one pass.
+        // One pass accepts a limited number of connections.
         loop.run(for: .zero)
         return connections
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that perturbs its own timing: it is told so before its first loop.
+// A process that perturbs its own timing, because its environment asks for that before its first loop.
 
 import GRunLoop
 import Glibc
@@ -20,7 +20,7 @@ let perturbScenarios: [String: @Sendable () throws -> Void] = [
     },
 ]
 
-/// One pass, in which two blocks and a timer are ready.
+/// Makes one pass in which two blocks and a timer are ready.
 private func callBlocksAndTimer() {
     let loop = GRunLoop.current
     let timer = GRunLoop.Timer(fireAt: GRunLoop.now, interval: .zero) { _ in print("timer") }

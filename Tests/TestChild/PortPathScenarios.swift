@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the names of message ports are: a path is bytes, and need not be UTF-8.
+// The directory of the names of message ports: its path is bytes, and need not be UTF-8.
 
 import GRunLoop
 import GRunLoopMessagePorts

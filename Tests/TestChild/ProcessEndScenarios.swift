@@ -57,7 +57,7 @@ let processEndScenarios: [String: @Sendable () throws -> Void] = Dictionary(
     for end in ends { say("\(end.name)\t\(end.message)") }
 }
 
-/// Not a constant, which the compiler could refuse.
+/// Computed, because the compiler could refuse a constant.
 private var emptyName: String { CommandLine.arguments.count > 2 ? "name" : "" }
 
 private func performNowhere() throws {
@@ -65,26 +65,26 @@ private func performNowhere() throws {
     try worker.loop.performAndWait(inModes: []) { say("performed") }
 }
 
-/// dispatch_main() has given the main queue to other threads when an actor elsewhere names the main actor's executor.
+/// After dispatch_main(), other threads serve the main queue. An actor there uses the main actor's executor.
 private func makeAfterDispatchMain() throws {
     let worker = try GRunLoop.Thread(name: "first")
     let fickle = Fickle(on: worker.loop)
     DispatchQueue.main.async {
-        // Here the main thread has given it up.
+        // The main thread has ended by now.
         guard threadID != getpid() else { return say("on the main thread") }
         Task { await fickle.make() }
     }
     dispatchMain()
 }
 
-/// Takes every key that the process may still have.
+/// Takes all thread-specific keys that the process can still get.
 private func useUpKeys() {
     var key = pthread_key_t()
     while pthread_key_create(&key, nil) == 0 {}
 }
 
 private func loopWithoutKeys() {
-    // GLib has keys of its own, and ends the process without them.
+    // GLib needs its own keys, and ends the process without them, so it takes them first.
     let context = TestContext()
     g_main_context_push_thread_default(context.pointer)
     useUpKeys()

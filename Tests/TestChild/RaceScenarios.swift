@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sanitizer is to see in optimized code, where the standard library's arrays are part of ours.
+// Code for a sanitizer in an optimized build, which inlines the standard library's arrays.
 
 import GRunLoop
 import TestSupport
 
-/// A source is signalled by one thread while others put it into modes of two loops and take it out.
+/// One thread signals a source, while other threads add it to modes of two loops and remove it.
 func signalsBesideMemberships() {
     let threads = [LoopThread.running(), LoopThread.running()]
     let (performed, isOver) = (Counter(), Flag())

@@ -11,7 +11,7 @@ import TestSupport
     private let epollControl: UInt32 = 21
 #endif
 
-/// The filter comes after the source was added, as where a program locks itself in once all is set up.
+/// Sets the filter after the source was added, like a program that confines itself after its setup.
 func descriptorsSandboxed(_ code: Int32) throws {
     let loop = GRunLoop.current
     let pipe = Pipe()
@@ -31,7 +31,7 @@ func descriptorsSandboxed(_ code: Int32) throws {
     say(trace.lines.joined(separator: ", "))
 }
 
-/// From now on the system call with this number fails: a filter of seccomp's.
+/// From now on, a seccomp filter makes the system call with this number fail.
 func forbidSystemCall(_ number: UInt32, error: Int32) {
     struct Instruction {
         var code: UInt16

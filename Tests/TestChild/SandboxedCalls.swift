@@ -14,7 +14,7 @@ import TestSupport
         "pipe2": 293, "ppoll": 271, "rt_sigaction": 13, "socket": 41, "timerfd_create": 283,
     ]
 #else
-    // There epoll_pwait() stands in for epoll_wait().
+    // This architecture has epoll_pwait() in the place of epoll_wait().
     private let numbers: [String: UInt32] = [
         "accept4": 242, "connect": 203, "epoll_create1": 20, "epoll_ctl": 21, "epoll_wait": 22, "eventfd2": 19,
         "memfd_create": 279,
@@ -32,7 +32,7 @@ private let sandboxedCalls: [(name: String, body: @Sendable (Int32) throws -> Vo
     ("memfd_create", sendsInVain), ("ppoll", sleepsInVain), ("pipe2", runsPrivateMode),
 ]
 
-/// "sandboxed-epoll_ctl-EPERM" and so on. The part behind the call's name, if there is one, says what is done.
+/// "sandboxed-epoll_ctl-EPERM" and so on. An optional part after the call's name names the action.
 let sandboxScenarios: [String: @Sendable () throws -> Void] = Dictionary(
     uniqueKeysWithValues: sandboxedCalls.flatMap { scenario in
         [("EPERM", EPERM), ("ENOSYS", ENOSYS)].map { name, code in
@@ -42,7 +42,7 @@ let sandboxScenarios: [String: @Sendable () throws -> Void] = Dictionary(
 
 private func forbid(_ call: String, _ code: Int32) { forbidSystemCall(numbers[call] ?? 0, error: code) }
 
-/// Prints an error's text, and whether it is of the case for forbidden calls.
+/// Prints an error's text, and whether it is one of the cases for forbidden calls.
 private func sayError(_ body: () throws -> Void) {
     do {
         try body()
@@ -65,7 +65,7 @@ private func isForbidden(_ error: any Error) -> Bool {
     }
 }
 
-/// A file that cannot be polled is said to be one where nothing is forbidden.
+/// Without a filter, the error says that the file cannot be polled.
 @Sendable private func addsInVain(_ code: Int32) throws {
     let (loop, pipe) = (GRunLoop.current, Pipe())
     let file = open("/dev/null", O_RDONLY | O_CLOEXEC)
@@ -85,7 +85,7 @@ private func isForbidden(_ error: any Error) -> Bool {
     GRunLoop.current.remove(source, forMode: .default)
 }
 
-/// The kernel still tells of what no source waits for any more.
+/// The kernel still reports a descriptor that no source waits for any more.
 @Sendable private func hearsOfRemoved(_ code: Int32) throws {
     let (gone, kept) = (Pipe(), Pipe())
     let sources = [gone, kept].map { GRunLoop.DescriptorSource(descriptor: $0.readEnd) { _, _ in say("performed") } }
@@ -162,7 +162,7 @@ private func isForbidden(_ error: any Error) -> Bool {
     sayError { _ = try GRunLoop.RemoteMessagePort.lookUp(port.name ?? "") }
 }
 
-/// It is told of once, and the loop sleeps.
+/// The error is logged once, and the loop sleeps.
 @Sendable private func acceptsInVain(_ code: Int32) throws {
     _ = RuntimeDirectory.path
     let (loop, name) = (GRunLoop.current, "org.example.accept")
@@ -193,7 +193,7 @@ private func isForbidden(_ error: any Error) -> Bool {
     say("came back")
 }
 
-/// GLib's context of a new mode needs an eventfd only.
+/// GLib's context of a new mode needs an eventfd, and no pipe.
 @Sendable private func runsPrivateMode(_ code: Int32) throws {
     forbid("pipe2", code)
     let loop = GRunLoop.current

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A handler that finds no listener, beside a source that is made meanwhile.
+// A signal handler runs without a listener, while another thread makes a source.
 
 import GRunLoop
 import Glibc
@@ -11,12 +11,12 @@ let signalRaceScenarios: [String: @Sendable () throws -> Void] = [
     "signals-made-while-the-handler-restores": { try makeSource(whileHandlerIsIn: .disposition) },
 ]
 
-/// The calls that the handler makes, one after the other, if it has found no listener.
+/// The calls that a handler without a listener makes, one after the other.
 private enum Call: Int {
     case none, mask, disposition
 }
 
-/// Holds the handler's thread in the first call of a kind. The handler of a signal uses atomics only.
+/// Holds the handler's thread in the first call of a kind. A signal handler may use atomics only.
 private enum HandlerHold {
     typealias Mask = @convention(c) (Int32, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Int32
     typealias Disposition = @convention(c) (Int32, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Int32
@@ -29,7 +29,7 @@ private enum HandlerHold {
     static let mask = next("pthread_sigmask", as: Mask.self)
     static let disposition = next("sigaction", as: Disposition.self)
 
-    /// The function that the program's own one stands in for.
+    /// Returns the function that the program's own function replaces.
     private static func next<Function>(_ name: String, as type: Function.Type) -> Function {
         // RTLD_NEXT
         let symbol = dlsym(UnsafeMutableRawPointer(bitPattern: -1), name)
@@ -57,7 +57,7 @@ func holdingDisposition(_ signal: Int32, _ new: UnsafeRawPointer?, _ former: Uns
     return HandlerHold.disposition(signal, new, former)
 }
 
-/// Our handler is the disposition, nobody listens, and a signal has come: a source that is made now must hear the next.
+/// Our handler is set without a listener, and a signal has come. A source that is made now must get the next signal.
 private func makeSource(whileHandlerIsIn call: Call) throws {
     let signal = SIGWINCH
     let loop = GRunLoop.current
@@ -77,13 +77,13 @@ private func makeSource(whileHandlerIsIn call: Call) throws {
         makerID.value = threadID
         made.value = try? GRunLoop.SignalSource(signal) { _, _ in heard.set() }
     }
-    // Either it waits for the handler, or it needs not.
+    // The maker either sleeps until the handler returns, or needs no wait.
     _ = waitUntil { made.value != nil || threadState(makerID.value) == "S" }
     HandlerHold.isReleased.store(true, ordering: .sequentiallyConsistent)
     for thread in [maker, raiser] { pthread_join(thread, nil) }
     guard let source = made.value else { return say("not made") }
     try loop.add(source, forMode: .default)
-    // What the held handler has passed on is none of this.
+    // The signal of the held handler is not meant for this source.
     loop.run(for: .zero)
     let before = heard.isSet
     raiseHere(signal)
@@ -91,7 +91,7 @@ private func makeSource(whileHandlerIsIn call: Call) throws {
     say(disposition(of: signal) != "default" && heard.isSet ? "heard" : "deaf, \(before)")
 }
 
-/// Somebody puts back a copy of our handler that was saved while a source listened.
+/// The program restores a copy of our handler that it saved while a source listened.
 private func leaveHandlerInPlace(of signal: Int32) throws {
     var saved = sigaction()
     let source = try GRunLoop.SignalSource(signal) { _, _ in }

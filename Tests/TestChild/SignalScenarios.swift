@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What signals do to a process, and a process to signals.
+// Effects of signals on a process, and of a process on its signals.
 
 import GRunLoop
 import Glibc
@@ -17,7 +17,7 @@ let signalScenarios: [String: @Sendable () throws -> Void] = [
     "signals-copied": signalsCopied,
 ]
 
-/// Two loops, each with its thread, and another process that sends as fast as the kernel takes them.
+/// Uses two loops with their threads, and another process that sends as fast as the kernel accepts signals.
 private func signalsQueued() throws {
     let (signal, wanted) = (queuedSignal(0), 10_000)
     let threads = [LoopThread.running(), LoopThread.running()]
@@ -29,20 +29,20 @@ private func signalsQueued() throws {
     let receiver = getpid()
     let sender = fork {
         for _ in 0..<wanted {
-            // The kernel has a limit of what is queued.
+            // The kernel limits the number of queued signals.
             while sigqueue(receiver, signal, sigval()) != 0 { if errno != EAGAIN { return 1 } }
         }
         return 0
     }
     let code = reap(sender)
     _ = counts.wait { $0 == [wanted, wanted] }
-    // Nothing comes after them.
+    // Waits for surplus signals.
     usleep(20_000)
     say(code == 0 ? "\(counts.value[0]) and \(counts.value[1]) of \(wanted)" : "the sender failed")
 }
 
 private func signalsInBursts() throws {
-    // Shared with the sender: when it has sent the last one, and how many there were.
+    // Shared with the sender: the time of its last signal, and the number of signals.
     let page = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
     guard let sent = page?.bindMemory(to: Int64.self, capacity: 2) else { return say("no memory") }
     let thread = LoopThread.running()
@@ -79,7 +79,7 @@ private func now() -> Int64 {
 }
 
 private func signalsDefault() throws {
-    // Threads that know of no signal, and have none blocked.
+    // Plain threads that have no signal blocked.
     let leave = Flag()
     let others = (0..<8).map { _ in startThread { _ = leave.wait() } }
     let thread = LoopThread.running()
@@ -143,7 +143,7 @@ private func signalsExecuted() throws {
     say(before.1 == after.1 && after.1.contains("SigBlk:\t0000000000000000") ? "nothing blocked, as before" : after.1)
 }
 
-/// What a line of shell prints.
+/// Returns the output of a line of shell.
 private func startedProgram(_ line: String) -> String {
     guard let stream = popen(line, "r") else { return "popen failed" }
     defer { pclose(stream) }
@@ -170,7 +170,7 @@ private func signalsWithoutDescriptors() throws {
     say(heard.isSet ? "heard" : "not heard")
 }
 
-/// What a signal costs before hundreds of sources, beside them and after them.
+/// Measures the cost of a signal before hundreds of sources exist, beside them and after them.
 private func signalsAfterMany() throws {
     let signal = queuedSignal(2)
     let first = try GRunLoop.SignalSource(signal) { _, _ in }
@@ -182,7 +182,7 @@ private func signalsAfterMany() throws {
         }.min() ?? 0
     }
     let before = cost()
-    // Fewer than the descriptors that any process may have.
+    // This stays below the descriptor limit of any process.
     var many = try (0..<800).map { _ in try GRunLoop.SignalSource(signal) { _, _ in } }
     let amid = cost()
     many.removeAll()
@@ -194,7 +194,7 @@ private func signalsAfterMany() throws {
 
 nonisolated(unsafe) private var theirValue: Int32 = 0
 
-/// Somebody has saved our handler while a source listened, and puts it back when none does any more.
+/// The program has saved our handler while a source listened, and restores it after the last source has ended.
 private func signalsCopied() throws {
     func putBackCopy(of signal: Int32) throws {
         var (saved, other) = (sigaction(), sigaction())
@@ -226,7 +226,7 @@ private func signalsCopied() throws {
         _ = waitUntil { theirValue >= value * 20 }
     }
     say("theirs: \(theirValue)")
-    // Theirs is back for good, and is given back once more.
+    // The program's handler is active again. After another source it is restored once more.
     let heard = Flag()
     let thread = LoopThread.running()
     let source = try GRunLoop.SignalSource(queued, replacing: true) { _, _ in heard.set() }
@@ -237,14 +237,14 @@ private func signalsCopied() throws {
     raiseHere(queued)
     say("theirs: \(theirValue > 60 || theirValue == 60 ? "again" : "lost")")
 
-    // By default it is ignored, stops the process, ends it.
+    // By default, SIGWINCH is ignored, and SIGTERM ends the process.
     try putBackCopy(of: SIGWINCH)
     raiseHere(SIGWINCH)
     try putBackCopy(of: SIGTERM)
     let child = fork {
         unblock(SIGTERM)
         raise(SIGTERM)
-        // The Thread Sanitizer may keep it until the thread blocks.
+        // Thread Sanitizer may delay the signal until the thread blocks.
         usleep(100_000)
         return 0
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program's environment asks for.
+// Stall reports that the environment of a program asks for.
 
 import GRunLoop
 import Glibc
 import TestSupport
 
-/// The main loop, and another thread's; nothing in the program says that they are watched.
+/// The main loop and another thread's loop stall. No code of the program asks for reports.
 func stallsAreLogged() throws {
     setenv("GRUN_STALLS", "20ms", 1)
     GRunLoop.main.perform { stallLongEnough() }
@@ -19,7 +19,7 @@ func stallsAreLogged() throws {
 
 @inline(never) private func stallLongEnough() { work(for: .milliseconds(400)) }
 
-/// It is said once, by the first loop that runs.
+/// The first loop that runs logs the missing time span once.
 func stallsWithoutASpan() throws {
     setenv("GRUN_STALLS", "soon", 1)
     GRunLoop.main.perform { work(for: .milliseconds(50)) }

@@ -6,7 +6,7 @@ import GRunLoop
 import Glibc
 import TestSupport
 
-/// In a process of its own: the main loop keeps its executor, which is something to wait for.
+/// Needs its own process, because the main loop keeps its executor, which keeps the loop's modes alive.
 func millionJobs() {
     for isHosted in [false, true] { JobStress().run(isHosted: isHosted) }
 }
@@ -14,12 +14,12 @@ func millionJobs() {
 private struct JobStress {
     private static let threads = 8
 
-    /// How many jobs in all; fewer where a sanitizer makes each of them dear.
+    /// The number of all jobs. Under a sanitizer, where jobs are slow, it is smaller.
     private static let jobs = getenv("GRUN_STRESS_JOBS").flatMap { Int(String(cString: $0)) } ?? 1_000_000
 
-    /// What has arrived, on the main thread only.
+    /// The jobs that have arrived. Used on the main thread only.
     private final class Ledger: @unchecked Sendable {
-        /// The number that is expected next, for each thread and each way.
+        /// The expected number, for each thread and each way.
         private(set) var next = [[Int]](repeating: [0, 0], count: JobStress.threads)
         private(set) var disorder = 0
         var elsewhere = 0
@@ -36,8 +36,8 @@ private struct JobStress {
 
     private let loop = GRunLoop.main
 
-    /// Every job once, in the order of its thread, while timers and sources go on; no wake is lost, since each thread
-    /// waits for its own jobs now and then; and the loop sleeps at the end.
+    /// Each job must come once, in the order of its thread, while timers and sources go on. Each thread waits for its
+    /// own jobs at times, so a lost wake-up is noticed. The loop must sleep at the end.
     func run(isHosted: Bool) {
         let ledger = Ledger()
         let executor = loop.executor
@@ -92,7 +92,7 @@ private struct JobStress {
                 + "\(wakeUpsWhileIdle(isHosted)) wake-ups afterwards")
     }
 
-    /// In 200 ms in which nothing is to be done.
+    /// Returns the number of wake-ups in 200 ms without any work.
     private func wakeUpsWhileIdle(_ isHosted: Bool) -> Int {
         let wakeUps = Counter()
         let hasEnded = Flag()
@@ -109,7 +109,7 @@ private struct JobStress {
         }
         loop.add(timer, forMode: .common)
         if isHosted { iterateHost { hasEnded.isSet } } else { loop.run(for: .seconds(10)) }
-        // Without the timer's own.
+        // The timer's own wake-up does not count.
         return wakeUps.value - 1
     }
 }

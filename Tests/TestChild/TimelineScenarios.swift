@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timelines that a program's end writes, and a disk without room.
+// Timelines that are written at a program's end, and a full disk.
 
 import GRunLoop
 import GRunLoopDiagnostics
 import Glibc
 import TestSupport
 
-/// Nothing in the program says that it is recorded. It forks, and exits inside a callout.
+/// The environment asks for the timeline. The program forks, and exits inside a callout.
 func timelineOfTheEnvironment() throws {
     setenv("GRUN_TIMELINE", "\(runtimeDirectory)/run-%p.json", 1)
     let timer = GRunLoop.Timer(interval: .zero, repeats: false) { _ in work(for: .milliseconds(2)) }
@@ -29,7 +29,7 @@ func timelineOfTheEnvironment() throws {
     GRunLoop.main.run(for: .zero)
 }
 
-/// A limit stands in for the disk's.
+/// A file size limit simulates a full disk.
 func timelineOnAFullDisk() throws {
     signal(SIGXFSZ, SIG_IGN)
     var limit = rlimit(rlim_cur: 5000, rlim_max: 5000)
@@ -46,7 +46,7 @@ func timelineOnAFullDisk() throws {
     }
 }
 
-/// A daemon often has no umask.
+/// A daemon often has a umask of 0.
 func timelineWithoutUmask() throws {
     umask(0)
     try GRunLoop.Timeline().write(to: "\(runtimeDirectory)/x.html", as: .html)

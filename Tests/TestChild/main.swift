@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenarios that need a process of their own. Started by the tests with the scenario's name; what it prints is what
-// they compare.
+// Scenarios that need a separate process. The tests pass a scenario's name, and compare the output.
 
 import Glibc
 import TestSupport
@@ -58,7 +57,7 @@ let ofOtherFiles = [
     perturbScenarios, sandboxScenarios, portPathScenarios,
 ]
 
-// Tests that run at the same time leave descriptors here, which would count in a scenario with a lowered limit.
+// Other tests may leak descriptors into this process, which would count in a scenario with a low limit.
 closefrom(STDERR_FILENO + 1)
 
 if CommandLine.arguments.count == 2,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Something that a closure holds, to see when that is let go of.
+// An object that a closure captures, to notice when the closure is released.
 
-/// Calls a closure when it goes, on whatever thread that is.
+/// Calls a closure when it is deinitialized, on that thread.
 public final class AtDeinit: Sendable {
     private let body: @Sendable () -> Void
     public init(_ body: @escaping @Sendable () -> Void) { self.body = body }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has called whom, as a debugger would show it.
+// The calls on the stack, as a debugger would show them.
 
 import Runtime
 
-/// The functions on the stack, innermost first. It reads the symbols of the whole process: slow.
+/// Returns the functions on the stack, innermost first. This is slow, because it reads all symbols of the process.
 public func functionsOnTheStack() -> [String] {
     guard let symbolicated = try? Backtrace.capture().symbolicated() else { return [] }
-    // A function that was inlined has no frame of its own, and a debugger without line tables does not show it.
+    // An inlined function has no frame of its own, and a debugger without line tables does not show it.
     return symbolicated.frames.filter { !$0.inlined }.compactMap { $0.symbol?.name }
 }

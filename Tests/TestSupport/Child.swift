@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenarios in a process of their own: what a main thread's end, a fork or the limit of descriptors does.
+// Scenarios in a separate process: the end of a main thread, a fork, the limit of descriptors.
 
 import GRunLoop
 import Glibc
 
-/// What a child process did.
+/// The outcome of a child process.
 public struct ChildOutcome: Sendable {
-    /// Its exit status; nil when a signal ended it.
+    /// The exit status; nil if a signal ended the process.
     public let status: Int32?
     public let signal: Int32?
     public let output: [String]
     public let errors: String
 
-    /// How often `text` occurs in what it wrote to standard error.
+    /// Returns how often `text` occurs in its standard error.
     public func errorCount(of text: String) -> Int { errors.count(of: text) }
 }
 
@@ -47,7 +47,7 @@ public func runChild(
     let path = directoryOfExecutable() + "/" + program
     var arguments = [strdup(path), strdup(scenario), nil]
     defer { for argument in arguments { free(argument) } }
-    // Where a crash is what is expected, nobody wants to read about it.
+    // A crash may be expected, so its report is turned off.
     var environment = childEnvironment(runtime)
     defer { for variable in environment { free(variable) } }
     let child = spawn(path, &actions, &arguments, &environment)
@@ -65,7 +65,7 @@ public func runChild(
         output: texts[0].split(separator: "\n").map(String.init), errors: texts[1])
 }
 
-/// ``runChild(_:of:sharing:timeout:)`` on a thread of its own: a test that waits with a thread of the pool holds up
+/// ``runChild(_:of:sharing:timeout:)`` on its own thread, because a test that blocks a thread of Swift's pool delays
 /// other tests.
 public func outcome(
     ofChild scenario: String, of program: String = "grun-test-child"
@@ -76,7 +76,7 @@ public func outcome(
 }
 
 private func pipeForChild() -> (read: Int32, write: Int32) {
-    // Close-on-exec: the child gets its copies by dup2.
+    // Both ends are close-on-exec. dup2 makes the child's copies.
     let ends = System.pipe(flags: O_CLOEXEC)
     return (ends.readEnd, ends.writeEnd)
 }
@@ -101,7 +101,7 @@ private func readAll(_ descriptors: [Int32]) -> [String] {
     return bytes.map { String(decoding: $0, as: UTF8.self) }
 }
 
-/// Where the tests' executable lies.
+/// The directory of the tests' executable.
 public func directoryOfExecutable() -> String {
     var buffer = [CChar](repeating: 0, count: 4096)
     let count = readlink("/proc/self/exe", &buffer, buffer.count)
@@ -123,11 +123,11 @@ private func childEnvironment(_ runtime: String?) -> [UnsafeMutablePointer<CChar
     return variables + [nil]
 }
 
-/// Written at once, in order, whichever way the process ends.
+/// Prints a line without buffering, so that the lines stay in order in every end of the process.
 public func say(_ line: String) {
     let text = line + "\n"
     _ = write(STDOUT_FILENO, text, text.utf8.count)
 }
 
-/// "thread" or "address", where the tests run under one of the compiler's sanitizers.
+/// "thread" or "address" if the tests run under that sanitizer.
 public let sanitizer = getenv("GRUN_SANITIZER").map { String(cString: $0) }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors to wait for. They are closed when their object goes.
+// Descriptors to wait for. They are closed when their object is released.
 
 import Glibc
 
-/// A pipe that does not block.
+/// A non-blocking pipe.
 public final class Pipe: Sendable {
     public let readEnd: Int32
     public let writeEnd: Int32
@@ -21,7 +21,7 @@ public final class Pipe: Sendable {
         precondition(write(writeEnd, text, text.utf8.count) == text.utf8.count, "write failed with \(errno)")
     }
 
-    /// What lies in the pipe.
+    /// Reads and returns the content of the pipe.
     @discardableResult public func drain() -> String {
         var text = ""
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -39,7 +39,7 @@ public final class Pipe: Sendable {
     }
 }
 
-/// An eventfd that does not block.
+/// A non-blocking eventfd.
 public final class EventDescriptor: Sendable {
     public let descriptor: Int32
 
@@ -54,14 +54,14 @@ public final class EventDescriptor: Sendable {
         precondition(write(descriptor, &one, 8) == 8, "write failed with \(errno)")
     }
 
-    /// Reads the counter: 0 when it was not ready.
+    /// Reads the counter. Returns 0 if the eventfd was not ready.
     @discardableResult public func consume() -> UInt64 {
         var count: UInt64 = 0
         return read(descriptor, &count, 8) == 8 ? count : 0
     }
 }
 
-/// Two ends of a local stream socket that does not block.
+/// The two ends of a non-blocking local stream socket.
 public final class SocketPair: Sendable {
     public let one: Int32
     public let other: Int32
@@ -70,7 +70,7 @@ public final class SocketPair: Sendable {
         (one, other) = SocketPair.open()
     }
 
-    /// Both ends, to be closed by whoever takes them.
+    /// Opens both ends. The caller must close them.
     static func open() -> (Int32, Int32) {
         var ends: [Int32] = [-1, -1]
         let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -99,14 +99,14 @@ private let highNumbers = Counter()
 public func copyWithHighNumber(_ descriptor: Int32) -> Int32 {
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    // No two calls get the same number either.
+    // Two calls never get the same number.
     let offset = Int32(highNumbers.increment() % 128)
     let number = fcntl(descriptor, F_DUPFD_CLOEXEC, Int32(min(limit.rlim_cur, 65_536)) - 160 + offset)
     precondition(number >= 0, "fcntl failed with \(errno)")
     return number
 }
 
-/// A number, high enough that nothing else in the process gets it, whose file can be replaced.
+/// A number whose file can be replaced. It is so high that nothing else in the process gets it.
 public final class Number: Sendable {
     public let value: Int32
     private let isOpen = Shared(true)
@@ -116,7 +116,7 @@ public final class Number: Sendable {
 
     public func become(_ descriptor: Int32) { precondition(dup2(descriptor, value) == value) }
 
-    /// Gets a file that `epoll(7)` refuses.
+    /// Makes the number refer to a file that `epoll(7)` refuses.
     public func become(fileAt path: String) {
         let file = open(path, O_RDONLY)
         precondition(file >= 0, "\(path) cannot be opened")

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that never ends: an item of each kind that is ready again each time that it was called.
+// Endless work: an item of each kind that becomes ready again after each call.
 
 import Dispatch
 import GRunLoop
 
-/// A kind of work of which an item is always ready, until its `call` returns false.
+/// A kind of work. An item of it is always ready, until its `call` returns false.
 public struct Endless: Sendable {
     public typealias Call = @Sendable () -> Bool
 
     public let name: String
     private let start: @Sendable (GRunLoop, GRunLoop.Mode, Int, @escaping Call) throws -> () -> Void
 
-    /// Returns what takes it out of the loop before its `call` says so. What is called once comes once more then.
+    /// Starts an item. Returns a closure that removes the item early. A one-time item is called once more then.
     ///
-    /// - Parameter order: a source's.
+    /// - Parameter order: the order of a source.
     @discardableResult public func begin(
         in loop: GRunLoop = .main, _ mode: GRunLoop.Mode = .default, order: Int = 0, _ call: @escaping Call
     ) throws -> () -> Void {
@@ -24,11 +24,11 @@ public struct Endless: Sendable {
     public static let block = posting("block") { $0.async($1) }
     public static let perform = posting("perform") { try? $0.performOnThread($1) }
     public static let mainQueue = posting("main queue") { DispatchQueue.main.async(execute: $1) }
-    /// Not one task that yields: that goes by way of a thread of Swift's runtime.
+    /// Not a single task that yields, because a yield passes through a thread of Swift's runtime.
     public static let job = posting("job") { loop, next in Task(executorPreference: loop.executor) { next() } }
     public static let moved = posting("new timer") { loop, next in loop.after(.nanoseconds(1)) { next() } }
 
-    /// They wake nobody.
+    /// These do not wake the loop.
     public static let quietSource = signalling { _ in }
     public static let quietBlock = posting("block") { $0.perform($1) }
 
@@ -61,7 +61,7 @@ public struct Endless: Sendable {
         return { port.invalidate() }
     }
 
-    /// A further context of the mode, in which an idle source is.
+    /// A further context of the mode, with an idle source.
     public static let context = Endless(name: "context") { loop, mode, _, call in
         let context = TestContext()
         let idle = GLibSource.idle(context.pointer, call)
@@ -72,7 +72,7 @@ public struct Endless: Sendable {
         }
     }
 
-    /// An idle source of the host's.
+    /// An idle source of the host.
     public static func idle(priority: Int32) -> Endless {
         Endless(name: "GLib \(priority)") { _, _, _, call in
             let idle = GLibSource.idle(nil, priority: priority, call)
@@ -96,7 +96,7 @@ public struct Endless: Sendable {
         }
     }
 
-    /// What is called once, and sees to the next one.
+    /// Work that is called once and posts its successor.
     private static func posting(
         _ name: String, _ post: @escaping @Sendable (GRunLoop, @escaping @Sendable () -> Void) -> Void
     ) -> Endless {

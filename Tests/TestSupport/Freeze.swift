@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds a sleeping thread inside its wait, so that what another thread does "meanwhile" really happens meanwhile.
+// Holds a sleeping thread inside its wait, so that another thread can act during that wait.
 
 import Glibc
 
@@ -11,7 +11,7 @@ enum Freeze {
         var releaser: Int32
     }
 
-    /// Made before the handler is installed: in the handler it is only read.
+    /// Made before the handler is installed, because the handler only reads it.
     private static let descriptors: Descriptors = {
         var ends: [Int32] = [-1, -1, -1, -1]
         let isMade = ends.withUnsafeMutableBufferPointer { buffer in
@@ -35,7 +35,7 @@ enum Freeze {
         return sigaction(SIGUSR2, &action, nil) == 0
     }()
 
-    /// One thread at a time.
+    /// Freezes one thread at a time.
     private static let turn = Monitor()
 
     static func hold<Result>(_ thread: pthread_t, during body: () -> Result) -> Result {

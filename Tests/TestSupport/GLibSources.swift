@@ -25,7 +25,7 @@ private let dropCallback: GDestroyNotify = { data in
     Unmanaged<Callback>.fromOpaque(data).release()
 }
 
-/// A source of GLib's in a context, until its closure answers false or it is destroyed.
+/// A GLib source in a context. It stays until its closure returns false or it is destroyed.
 public final class GLibSource: @unchecked Sendable {
     private let source: UnsafeMutablePointer<GSource>
 
@@ -50,7 +50,7 @@ public final class GLibSource: @unchecked Sendable {
 
     public func setName(_ name: String) { g_source_set_name(source, name) }
 
-    /// Called again and again until it answers false.
+    /// Calls the closure repeatedly until it returns false.
     public static func timeout(
         _ context: OpaquePointer?, milliseconds: UInt32, priority: Int32 = 0, _ body: @escaping @Sendable () -> Bool
     ) -> GLibSource {
@@ -63,12 +63,12 @@ public final class GLibSource: @unchecked Sendable {
         GLibSource(g_idle_source_new(), context, priority, body)
     }
 
-    /// Called while the descriptor is readable, until it answers false.
+    /// Calls the closure while the descriptor is readable, until it returns false.
     public static func readable(
         _ context: OpaquePointer?, _ descriptor: Int32, priority: Int32 = 0, _ body: @escaping @Sendable () -> Bool
     ) -> GLibSource {
         let source = GLibSource(g_unix_fd_source_new(descriptor, G_IO_IN), priority, body) { source, data in
-            // GLib casts it back: such a source's function has other parameters.
+            // GLib casts the function back, because this kind of source calls it with other parameters.
             g_source_set_callback(
                 source, unsafeBitCast(callDescriptorCallback, to: GSourceFunc.self), data, dropCallback)
         }
@@ -88,12 +88,12 @@ public final class TestContext: @unchecked Sendable {
     deinit { g_main_context_unref(pointer) }
 }
 
-/// Another thread that owns a context until it is told to let it go.
+/// Another thread that owns a context until it is told to release it.
 public final class ContextOwner: Sendable {
     private let mayLetGo = Flag()
     private let thread: pthread_t
 
-    /// Returns when it is owned. Nil is the default context.
+    /// Returns when the thread owns the context. Nil means the default context.
     public init(_ context: OpaquePointer?) {
         nonisolated(unsafe) let context = context
         let isOwned = Flag()
@@ -106,7 +106,7 @@ public final class ContextOwner: Sendable {
         isOwned.wait()
     }
 
-    /// Returns when it is free.
+    /// Returns when the context is released.
     public func letGo() {
         mayLetGo.set()
         join(thread)
@@ -114,7 +114,7 @@ public final class ContextOwner: Sendable {
 }
 
 extension GRunLoop.Context {
-    /// For a test, in which the loop keeps it anyway.
+    /// For tests in which the loop keeps the context alive anyway.
     public var pointer: OpaquePointer { withPointer { $0 } }
 }
 

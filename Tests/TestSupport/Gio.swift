@@ -14,7 +14,7 @@ private let callReady: GAsyncReadyCallback = { _, result, data in
     Unmanaged<ReadyCallback>.fromOpaque(data).takeRetainedValue().body(result)
 }
 
-/// A socket's end as GIO's stream. It owns the descriptor.
+/// A socket's end as a GIO stream, which owns the descriptor.
 public final class GioConnection: @unchecked Sendable {
     let stream: UnsafeMutablePointer<GSocketConnection>
 
@@ -32,7 +32,7 @@ public final class GioConnection: @unchecked Sendable {
         UnsafeMutableRawPointer(stream).assumingMemoryBound(to: GIOStream.self)
     }
 
-    /// Reads what comes next; `body` is called in the context that is thread-default now.
+    /// Reads the next data. Calls `body` in the current thread-default context.
     public func read(_ body: @escaping @Sendable (String) -> Void) {
         let input = g_io_stream_get_input_stream(ioStream)
         let callback = ReadyCallback { [self] result in
@@ -47,8 +47,8 @@ public final class GioConnection: @unchecked Sendable {
     }
 }
 
-/// Starts an operation as GIO's asynchronous functions do: something on a worker thread, then `body` in the context
-/// that is thread-default now.
+/// Starts an operation like GIO's asynchronous functions: it works on a worker thread, and then calls `body` in the
+/// current thread-default context.
 public func startTask(_ body: @escaping @Sendable () -> Void) {
     let callback = ReadyCallback { _ in body() }
     let task = g_task_new(nil, nil, callReady, Unmanaged.passRetained(callback).toOpaque())
@@ -56,7 +56,7 @@ public func startTask(_ body: @escaping @Sendable () -> Void) {
     g_object_unref(UnsafeMutableRawPointer(task))
 }
 
-/// The context in which what GIO starts now on this thread completes.
+/// The context in which a GIO operation that this thread starts now completes.
 public func threadDefaultContext() -> OpaquePointer? {
     g_main_context_get_thread_default()
 }
@@ -92,7 +92,7 @@ public final class DBusPair: @unchecked Sendable {
         return g_dbus_connection_new_sync(connection.ioStream, guid, flags, nil, nil, nil)
     }
 
-    /// Exports an object whose method Ask calls `body`, in the context that is thread-default now.
+    /// Exports an object whose method Ask calls `body` in the current thread-default context.
     public func export(_ body: @escaping @Sendable () -> Void) {
         let xml =
             "<node><interface name='t.T'><method name='Ask'><arg type='s' direction='out'/></method></interface></node>"
@@ -111,7 +111,7 @@ public final class DBusPair: @unchecked Sendable {
             { data in if let data { Unmanaged<ReadyCallback>.fromOpaque(data).release() } }, nil)
     }
 
-    /// Calls Ask of the other end; the answer comes in the context that is thread-default now.
+    /// Calls Ask of the other end. The answer arrives in the current thread-default context.
     public func ask(_ body: @escaping @Sendable (String) -> Void) {
         let callback = ReadyCallback { [self] result in
             guard let reply = g_dbus_connection_call_finish(client, result, nil) else { return body("an error") }
@@ -126,7 +126,7 @@ public final class DBusPair: @unchecked Sendable {
     }
 }
 
-/// Starts a line of shell as GIO's child; `body` gets its exit code in the context that is thread-default now.
+/// Starts a line of shell as a GIO subprocess. Calls `body` with its exit code in the current thread-default context.
 public func startSubprocess(_ line: String, _ body: @escaping @Sendable (Int32) -> Void) {
     let copies = ["/bin/sh", "-c", line].map { (word: String) in strdup(word) }
     var words = copies.map { UnsafePointer<CChar>($0) } + [nil]

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host: whoever iterates a context without knowing of run loops.
+// A host: code that iterates a context and knows nothing of run loops.
 
 import CGRunGLib
 import GRunLoop
 import Glibc
 
-/// Iterates a context, GLib's default one if nil, sleeping in it, until a condition holds.
+/// Iterates a context until a condition holds, and sleeps in it. Nil means GLib's default context.
 public func iterateHost(_ context: OpaquePointer? = nil, until condition: () -> Bool) {
     while !condition() { g_main_context_iteration(context, 1) }
 }
 
-/// Iterates GLib's default context for a time. A timeout of the host's ends its last sleep.
+/// Iterates GLib's default context for a time. A timeout of the host ends the last sleep.
 public func iterateHost(for span: Duration) {
     let end = GRunLoop.now.advanced(by: span)
     let timeout = GLibSource.timeout(nil, milliseconds: 20) { true }
@@ -18,11 +18,11 @@ public func iterateHost(for span: Duration) {
     timeout.destroy()
 }
 
-/// Iterates a context until nothing in it is ready; answers how many iterations found something.
+/// Iterates a context until nothing in it is ready. Returns how many iterations found something.
 ///
-/// These iterations may not sleep. Whether the host has slept can only be told from the clock (hub.c): to the loop, a
-/// host that loses the processor in such an iteration's poll has slept, so that `afterWaiting` and another pass follow.
-/// ``hostDisturbances`` counts that.
+/// These iterations may not sleep, but only the clock tells whether the host has slept (hub.c). If the host's thread
+/// loses the processor in a poll, the loop takes that for a sleep, so `afterWaiting` and another pass follow.
+/// ``hostDisturbances`` counts these cases.
 @discardableResult public func settleHost(_ context: OpaquePointer? = nil, atMost limit: Int = 10_000) -> Int {
     let clock = PollClock(context)
     var count = 0
@@ -31,15 +31,15 @@ public func iterateHost(for span: Duration) {
     return count
 }
 
-/// How often an iteration of `settleHost` looked like one that had slept.
+/// The number of iterations of `settleHost` that looked like a sleep.
 public let hostDisturbances = Counter()
 
-/// Measures the polls of a context as the hub does, by the context's own times before and after each of them.
+/// Measures the polls of a context as the hub does, by the context's own times before and after each poll.
 private struct PollClock {
     private struct Source {
         var base = GSource()
         var begin: gint64 = .max
-        /// How deep the measured iterations are: those that a callout nests may sleep.
+        /// The depth of the measured iterations. Iterations nested in a callout may sleep.
         var depth: gint = 0
     }
 
@@ -52,7 +52,7 @@ private struct PollClock {
         },
         check: { source in
             guard let own = PollClock.own(source) else { return 0 }
-            // What the hub takes for a sleep: SLEEP_MICROSECONDS in hub.c.
+            // The hub takes this time for a sleep: SLEEP_MICROSECONDS in hub.c.
             if g_source_get_time(source) - own.pointee.begin >= 20 { hostDisturbances.increment() }
             return 0
         }, dispatch: { _, _, _ in 1 }, finalize: nil, closure_callback: nil, closure_marshal: nil)
@@ -63,7 +63,7 @@ private struct PollClock {
         guard let source = g_source_new(&Self.functions, guint(MemoryLayout<Source>.size)) else {
             fatalError("no memory is left")
         }
-        // Before all others: GLib asks no source after one that is ready.
+        // This source comes first, because GLib does not check the sources after a ready one.
         g_source_set_priority(source, .min)
         g_source_set_can_recurse(source, 1)
         Self.own(source)?.pointee.depth = g_main_depth()
@@ -81,7 +81,7 @@ private struct PollClock {
     }
 }
 
-/// Calls `body` in a callback of the host's, in an iteration of the default context.
+/// Calls `body` in a host callback, in an iteration of the default context.
 public func inHostCallback(_ body: @escaping @Sendable () -> Void) {
     let isDone = Shared(false)
     let source = GLibSource.idle(nil) {

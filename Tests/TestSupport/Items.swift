@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small makers of items, so that a test shows what it is about.
+// Short constructors of items, so that a test shows its purpose.
 
 import GRunLoop
 
 extension GRunLoop {
-    /// Keeps a mode from being finished, as long as it is in it.
+    /// Adds a source to a mode, which keeps the mode from being finished.
     @discardableResult public func keepAlive(_ mode: Mode = .default) -> Source {
         let source = Source {}
         add(source, forMode: mode)
@@ -49,7 +49,7 @@ public final class Counter: Sendable {
 
     public var value: Int { shared.value }
 
-    /// Adds one, and answers the sum.
+    /// Adds one, and returns the sum.
     @discardableResult public func increment() -> Int {
         shared.update {
             $0 += 1
@@ -57,13 +57,13 @@ public final class Counter: Sendable {
         }
     }
 
-    /// Waits until there were so many; false when that took too long.
+    /// Waits for this number of calls. Returns false after a timeout.
     public func wait(for count: Int, timeout: Duration = Patience.normal) -> Bool {
         shared.wait(timeout: timeout) { $0 >= count }
     }
 }
 
-/// Says when it goes.
+/// Calls a closure when it is deinitialized.
 public final class Witness: Sendable {
     private let gone: @Sendable () -> Void
 
@@ -72,7 +72,7 @@ public final class Witness: Sendable {
     deinit { gone() }
 }
 
-/// Sees an object without keeping it.
+/// Refers to an object without retaining it.
 public final class Weak<Object: AnyObject>: @unchecked Sendable {
     private let lock = Shared(())
     private weak var stored: Object?
@@ -85,7 +85,7 @@ public final class Weak<Object: AnyObject>: @unchecked Sendable {
     }
 }
 
-/// Uses the processor for a time.
+/// Uses the processor for this time.
 public func work(for span: Duration) {
     let end = GRunLoop.now.advanced(by: span)
     while GRunLoop.now < end {}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library logs to GLib's log, as the test that provoked it reads it.
+// Captures the library's messages in GLib's log, for the test that provokes them.
 
 import CGRunGLib
 import Glibc
 
-/// The messages of the domain "GRunLoop" that this thread logs while `body` runs. They are not printed.
+/// Returns the messages of the domain "GRunLoop" that this thread logs while `body` runs. They are not printed.
 public func capturingLog<Result>(_ body: () throws -> Result) rethrows -> (result: Result, messages: [String]) {
     LogCapture.begin()
     var isOpen = true
@@ -15,7 +15,7 @@ public func capturingLog<Result>(_ body: () throws -> Result) rethrows -> (resul
 }
 
 enum LogCapture {
-    /// The messages of each thread that captures now; the innermost capture last.
+    /// The messages of each capturing thread; the innermost capture is the last one.
     private static let captures = Shared<[pid_t: [[String]]]>([:])
 
     private static let isInstalled: Bool = {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// An item of any kind whose closure is called again and again, to be moved from loop to loop.
+// An item of any kind that can be called repeatedly, and be moved from loop to loop.
 
 import GRunLoop
 import GRunLoopMessagePorts
 
-/// An item that is in the default modes of loops. Threads: any.
+/// An item for the default modes of loops. It may be used on any thread.
 public struct Movable: Sendable {
     public enum Kind: CaseIterable, Sendable { case source, timer, descriptor, observer, idleQueue, port, messagePort }
 
@@ -13,7 +13,7 @@ public struct Movable: Sendable {
     public let isIn: @Sendable (GRunLoop) -> Bool
     public let isValid: @Sendable () -> Bool
     public let invalidate: @Sendable () -> Void
-    /// Has its closure called once more, by the loop that it is in.
+    /// Makes the item's present loop call its closure once more.
     public let rouse: @Sendable () -> Void
 
     public init(_ kind: Kind, _ body: @escaping @Sendable () -> Void) throws {

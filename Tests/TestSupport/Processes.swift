@@ -3,10 +3,10 @@
 
 import Glibc
 
-/// One of the signals of which the kernel queues each: SIGRTMIN and later. A test has a number for itself.
+/// Returns one of the signals from SIGRTMIN on, which the kernel queues. Each test uses its own number.
 public func queuedSignal(_ number: Int32) -> Int32 { __libc_current_sigrtmin() + number }
 
-/// What the process does with a signal: "default", "ignored", or the handler's address.
+/// Returns the process's disposition of a signal: "default", "ignored", or the handler's address.
 public func disposition(of signal: Int32) -> String {
     var action = sigaction()
     sigaction(signal, nil, &action)
@@ -17,18 +17,18 @@ public func disposition(of signal: Int32) -> String {
     }
 }
 
-/// Sends a signal to this process, to whichever thread the kernel chooses: it may come a little later.
+/// Sends a signal to this process. The kernel chooses the thread, so the handler may run a little later.
 public func sendToProcess(_ signal: Int32, times: Int = 1) {
     for _ in 0..<times { kill(getpid(), signal) }
 }
 
-/// Sends a signal to the calling thread: its handler has returned before this does.
+/// Sends a signal to the calling thread. The handler returns before this function does.
 public func raiseHere(_ signal: Int32, times: Int = 1) {
     unblock(signal)
     for _ in 0..<times { raise(signal) }
 }
 
-/// In the calling thread: those of libdispatch have all signals blocked, and so have the threads that they start.
+/// Unblocks a signal in the calling thread. libdispatch's threads, and threads that they start, block all signals.
 public func unblock(_ signal: Int32) {
     var mask = sigset_t()
     sigemptyset(&mask)
@@ -36,7 +36,7 @@ public func unblock(_ signal: Int32) {
     pthread_sigmask(SIG_UNBLOCK, &mask, nil)
 }
 
-/// Starts a program with no signal blocked, whatever the calling thread has blocked.
+/// Starts a program with no signal blocked, even if the calling thread blocks signals.
 func spawn(
     _ path: String, _ actions: UnsafePointer<posix_spawn_file_actions_t>?,
     _ arguments: inout [UnsafeMutablePointer<CChar>?], _ variables: UnsafePointer<UnsafeMutablePointer<CChar>?>?
@@ -57,7 +57,7 @@ func spawn(
 /// Starts a program that runs a line of shell.
 public func startShell(_ line: String) -> pid_t { start(["/bin/sh", "-c", line]) }
 
-/// Starts a child that does nothing until it is killed.
+/// Starts a child that sleeps until it is killed.
 public func startSleeper() -> pid_t { start(["/bin/sleep", "3600"]) }
 
 private func start(_ words: [String]) -> pid_t {
@@ -66,7 +66,7 @@ private func start(_ words: [String]) -> pid_t {
     return spawn(words[0], nil, &arguments, environ)
 }
 
-/// Reaps a child as somebody else would; answers its exit code, -1 if it cannot.
+/// Reaps a child in the place of the loop. Returns its exit code, or -1 on failure.
 @discardableResult public func reap(_ child: pid_t) -> Int32 {
     var status: Int32 = 0
     var result = waitpid(child, &status, 0)
@@ -74,10 +74,10 @@ private func start(_ words: [String]) -> pid_t {
     return result == child ? status >> 8 & 0xFF : -1
 }
 
-/// Whether a process is there; one that has ended and was not reaped is.
+/// Whether a process exists. A process that has ended but was not reaped exists.
 public func exists(_ process: pid_t) -> Bool { kill(process, 0) == 0 }
 
-/// Swift does not import it. The copy calls system functions only, and does not return.
+/// Swift does not import fork(2). The child must make only system calls, and does not return.
 public func fork(_ body: () -> Int32) -> pid_t {
     guard let symbol = dlsym(nil, "fork") else { fatalError("no fork") }
     let child = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()

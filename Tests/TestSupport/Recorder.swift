@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened, in order: tests assert order by such a trace, never by sleeping.
+// Records events in order. Tests check the order by such a trace, and never by sleeping.
 
 import GRunLoop
 import GRunLoopDiagnostics
@@ -18,7 +18,7 @@ public final class Recorder: @unchecked Sendable {
 
     public var lines: [String] { monitor.read { recorded } }
 
-    /// The lines so far, which are forgotten.
+    /// Returns the lines so far, and removes them.
     public func take() -> [String] {
         monitor.change {
             defer { recorded = [] }
@@ -28,17 +28,17 @@ public final class Recorder: @unchecked Sendable {
 
     public func count(of line: String) -> Int { lines.filter { $0 == line }.count }
 
-    /// Waits until there are so many lines; false when that took too long.
+    /// Waits for this number of lines. Returns false after a timeout.
     public func wait(forCount count: Int, timeout: Duration = Patience.normal) -> Bool {
         monitor.wait(timeout) { recorded.count >= count }
     }
 
-    /// Waits for a line; false when that took too long.
+    /// Waits for a line. Returns false after a timeout.
     public func wait(for line: String, timeout: Duration = Patience.normal) -> Bool {
         monitor.wait(timeout) { recorded.contains(line) }
     }
 
-    /// Records the stages that `activities` names, as long as the observer that this answers is in the mode.
+    /// Records the stages that `activities` names, as long as the returned observer is in the mode.
     @discardableResult
     public func observe(
         _ loop: GRunLoop, _ mode: GRunLoop.Mode = .default, _ activities: GRunLoop.Activity = .all, order: Int = 0,
@@ -52,8 +52,8 @@ public final class Recorder: @unchecked Sendable {
     }
 }
 
-/// How long a test waits for what must come. Generous: it bounds a failure, not a success. GRUN_PATIENCE sets the
-/// seconds, for tests that are meant to fail.
+/// How long a test waits for an event. The time is generous, because only a failed test uses it up. GRUN_PATIENCE sets
+/// it in seconds, for tests that are meant to fail.
 public enum Patience {
     public static let normal: Duration = {
         let wanted = getenv("GRUN_PATIENCE").flatMap { Int(String(cString: $0)) }
@@ -61,7 +61,7 @@ public enum Patience {
     }()
 }
 
-/// Something that is set once and waited for.
+/// A flag that is set once, and can be waited for.
 public final class Flag: @unchecked Sendable {
     private let monitor = Monitor()
     private var value = false
@@ -71,7 +71,7 @@ public final class Flag: @unchecked Sendable {
     public func set() { monitor.change { value = true } }
     public var isSet: Bool { monitor.read { value } }
 
-    /// False when that took too long.
+    /// Returns false after a timeout.
     @discardableResult public func wait(timeout: Duration = Patience.normal) -> Bool {
         monitor.wait(timeout) { value }
     }
@@ -93,7 +93,7 @@ public final class Shared<Value>: @unchecked Sendable {
         monitor.change { change(&stored) }
     }
 
-    /// Waits until the value is as wanted; false when that took too long.
+    /// Waits until the value satisfies the condition. Returns false after a timeout.
     public func wait(timeout: Duration = Patience.normal, until wanted: (Value) -> Bool) -> Bool {
         monitor.wait(timeout) { wanted(stored) }
     }
@@ -154,7 +154,7 @@ final class Monitor: @unchecked Sendable {
     }
 }
 
-/// What only one actor may touch, and says when it goes.
+/// An object that only one actor may use. It calls a closure when it is deinitialized.
 public final class OfAnActor {
     public let trace: Recorder
 
@@ -163,7 +163,7 @@ public final class OfAnActor {
     deinit { trace("let go") }
 }
 
-/// Waits without a thread: those of tasks are few.
+/// Waits for a condition without blocking one of the few threads of Swift's pool.
 public func eventually(_ condition: () -> Bool) async -> Bool {
     for _ in 0..<30_000 {
         if condition() { return true }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the names of message ports are in a test.
+// The directory of message port names for tests.
 
 import Glibc
 import Synchronization
 
-/// A directory that goes when the process ends, and XDG_RUNTIME_DIR while it is there.
+/// A temporary directory as XDG_RUNTIME_DIR. It is removed when the process ends.
 public enum RuntimeDirectory {
-    /// The path, from the first call on.
+    /// The path. The first use creates the directory.
     public static let path: String = {
         var template = Array("/tmp/grun-test-XXXXXX".utf8CString)
         precondition(mkdtemp(&template) != nil, "mkdtemp failed with \(errno)")
@@ -19,12 +19,12 @@ public enum RuntimeDirectory {
     private static let owner = getpid()
 
     private static func remove() {
-        // A forked child may exit, too.
+        // A forked child may exit as well, and must not remove the directory.
         guard owner == getpid() else { return }
         removeAll(path)
     }
 
-    /// A directory with what is in it.
+    /// Removes a directory with its content.
     public static func removeAll(_ path: String) {
         guard let directory = opendir(path) else {
             unlink(path)
@@ -44,7 +44,7 @@ public enum RuntimeDirectory {
 
     private static let names = Atomic(0)
 
-    /// A name that no other port has.
+    /// Returns a name that no other port has.
     public static func newName(_ what: String = "port") -> String {
         _ = (path, owner)
         return "org.example.\(what).\(getpid()).\(names.add(1, ordering: .relaxed).newValue)"

@@ -32,5 +32,5 @@ enum System {
     }
 }
 
-/// The kernel's id of the calling thread.
+/// The kernel's thread id of the calling thread.
 public var threadID: pid_t { System.threadID }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A task executor that is one fresh thread: a test's body runs there without leaving its task.
+// A task executor with one new thread. A test's body runs there as part of its task.
 
 import GRunLoop
 import Glibc
@@ -22,13 +22,13 @@ final class ThreadExecutor: TaskExecutor, @unchecked Sendable {
         monitor.change { jobs.append(job) }
     }
 
-    /// In synchronous code on the executor's thread: calls `body` with that thread's loop.
+    /// Calls `body` with the thread's loop. Must be called in synchronous code on the executor's thread.
     func perform<Result>(_ body: (GRunLoop) -> Result) -> Result {
         precondition(pthread_equal(pthread_self(), thread) != 0, "the test's body is not on its own thread")
         return body(GRunLoop.current)
     }
 
-    /// Lets the thread end once it has nothing left to run, and waits for its destructors.
+    /// Lets the thread end when it has nothing left to run, and waits for its destructors.
     func endAndJoin() {
         monitor.change { isEnding = true }
         pthread_join(thread, nil)
@@ -43,7 +43,7 @@ final class ThreadExecutor: TaskExecutor, @unchecked Sendable {
     }
 }
 
-/// How many test bodies may run at the same time: with all of them at once nothing would be on time.
+/// Limits the number of test bodies that run at the same time, because too many would delay each other.
 actor Turns {
     static let shared = Turns(count: 3)
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fresh threads, each with a loop of its own: for the body of a test, and for the other threads that it needs.
+// New threads with their own loops, for the body of a test and for the other threads that it needs.
 
 import GRunLoop
 import Glibc
 
-/// Runs a test's body on a new thread with a loop that nothing has touched, and returns when that thread, with its
-/// destructors, has ended. The body is part of the calling task: `#expect` in it belongs to the test. It may block.
+/// Runs a test's body on a new thread with an unused loop, and returns after that thread and its destructors have
+/// ended. The body is part of the calling task, so `#expect` in it belongs to the test. It may block.
 ///
-/// Call it once a test and never inside itself: only a few bodies run at the same time. Another thread is a
-/// ``LoopThread``. The loop's time slice is ``endlessTimeSlice``, unless the test is about turns.
+/// Call it once per test and never inside itself, because only a few bodies run at the same time. For another thread,
+/// use ``LoopThread``. The loop's time slice is ``endlessTimeSlice``, unless the test is about turns.
 public func onFreshThread<Result: Sendable>(
     timeSlice: Duration = endlessTimeSlice, timeout: Duration = Patience.normal * 3, function: String = #function,
     _ body: @escaping @Sendable (GRunLoop) throws -> Result
@@ -28,11 +28,11 @@ public func onFreshThread<Result: Sendable>(
     return try outcome.get()
 }
 
-/// Where a test's thread loses the processor for 4 ms in a callout, others have their turn, and what is called next is
-/// another kind of item than on a machine with nothing else to do.
+/// The time slice of most tests. With a short slice, a thread that loses the processor for 4 ms in a callout would call
+/// other kinds of items next than on an idle machine.
 public let endlessTimeSlice = Duration.seconds(3600)
 
-/// A thread of its own that runs `body` with its own loop, whose time slice is ``endlessTimeSlice``.
+/// A new thread that runs `body` with its own loop, whose time slice is ``endlessTimeSlice``.
 public final class LoopThread: @unchecked Sendable {
     private let started = Shared<GRunLoop?>(nil)
     private let ended = Flag()
@@ -50,7 +50,7 @@ public final class LoopThread: @unchecked Sendable {
         return loop
     }
 
-    /// The kernel's id of the thread.
+    /// The kernel's thread id.
     public var kernelID: pid_t { id.value }
 
     public init(function: String = #function, _ body: @escaping @Sendable (GRunLoop) -> Void) {
@@ -67,7 +67,7 @@ public final class LoopThread: @unchecked Sendable {
         _ = loop
     }
 
-    /// A thread whose loop runs in `mode`, kept from being finished by a source, until ``finish()`` is called.
+    /// Starts a thread whose loop runs in `mode` until ``finish()`` is called. A source keeps the mode alive.
     public static func running(_ mode: GRunLoop.Mode = .default, function: String = #function) -> LoopThread {
         let thread = LoopThread(function: function) { loop in
             loop.add(GRunLoop.Source {}, forMode: mode)
@@ -89,7 +89,7 @@ public final class LoopThread: @unchecked Sendable {
     /// Whether the body has returned; the thread's destructors may still be running.
     public var hasEnded: Bool { ended.isSet }
 
-    /// Waits for the thread, its destructors included. The watchdog ends the process when it takes too long.
+    /// Waits for the thread and its destructors. The watchdog ends the process after a timeout.
     public func join(timeout: Duration = Patience.normal * 2) {
         guard !isJoined else { return }
         isJoined = true
@@ -98,20 +98,20 @@ public final class LoopThread: @unchecked Sendable {
         watchdog.disarm()
     }
 
-    /// Waits until the loop sleeps in the kernel. It may be woken at any time after that, of course.
+    /// Waits until the loop sleeps in the kernel. Afterwards it may be woken at any time.
     public func waitUntilAsleep() {
         if !fallsAsleep(within: Patience.normal) { fatalError("\(name): the loop does not sleep") }
     }
 
-    /// Whether the loop comes to sleep in the kernel in that time.
+    /// Whether the loop falls asleep in the kernel within the timeout.
     public func fallsAsleep(within timeout: Duration) -> Bool {
         TestSupport.fallsAsleep(loop, thread: id.value, within: timeout)
     }
 }
 
-/// Whether a loop comes to sleep in the kernel in that time, on its thread.
+/// Whether a loop falls asleep in the kernel within the timeout, on its thread.
 public func fallsAsleep(_ loop: GRunLoop, thread: pid_t, within timeout: Duration = Patience.normal) -> Bool {
-    // A thread that was woken already shows as "running", whatever call it is in.
+    // A thread that was already woken shows as "running" in any system call.
     waitUntil(timeout: timeout) { loop.isWaiting && isPoll(systemCall(of: thread)) }
 }
 
@@ -126,9 +126,9 @@ public func threadState(_ thread: pid_t) -> Character? {
     return text[text.index(end, offsetBy: 2)...].first
 }
 
-/// For what nobody signals: looks again and again. False when it took too long.
+/// Waits by polling, for conditions without a signal. Returns false after a timeout.
 public func waitUntil(timeout: Duration = Patience.normal, _ condition: () -> Bool) -> Bool {
-    // Not the loop's clock, which stands still in virtual time.
+    // The loop's clock stands still in virtual time, so this uses another clock.
     let end = ContinuousClock.now.advanced(by: timeout)
     while !condition() {
         if ContinuousClock.now > end { return condition() }
@@ -167,43 +167,43 @@ public func startThread(_ body: @escaping @Sendable () -> Void) -> pthread_t {
     return thread
 }
 
-/// Runs `body` on a thread of its own, which need not have a loop, and waits for its end.
+/// Runs `body` on a new thread, which need not have a loop, and waits for its end.
 public func onPlainThread(_ body: @escaping @Sendable () -> Void) {
     pthread_join(startThread(body), nil)
 }
 
-/// How much processor time the calling thread has used.
+/// The processor time that the calling thread has used.
 public func threadProcessorTime() -> Duration { .nanoseconds(threadProcessorNanoseconds()) }
 
-/// The same as a number of nanoseconds.
+/// The processor time that the calling thread has used, in nanoseconds.
 public func threadProcessorNanoseconds() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }
 
-// Whoever waits for ever calls poll(), which newer architectures do not have, and else ppoll().
+// A wait without a limit calls poll(). Newer architectures lack poll(), so it calls ppoll() there.
 #if arch(x86_64)
     private let (numberOfPoll, numberOfRestart, numberOfPpoll) = ("7", "219", "271")
 #else
     private let (numberOfPoll, numberOfRestart, numberOfPpoll) = ("none", "none", "73")
 #endif
 
-/// Whether a system call is one that waits for descriptors. A poll() that a signal has ended which another thread took
-/// is begun again by the kernel, with the number of restart_syscall() and the same arguments.
+/// Whether a system call waits for descriptors. If another thread takes the signal that interrupted a poll(), the
+/// kernel restarts the poll as restart_syscall() with the same arguments.
 private func isPoll(_ call: [String]) -> Bool {
     [numberOfPoll, numberOfRestart, numberOfPpoll].contains(call.first ?? "")
 }
 
-/// Whether it is one that waits for them without a limit: `poll(records, count, -1)` or `ppoll(records, count, NULL,
-/// ...)`.
+/// Whether a system call waits for descriptors without a limit: `poll(records, count, -1)` or `ppoll(records, count,
+/// NULL, ...)`.
 public func isEndlessPoll(_ call: [String]) -> Bool {
     guard isPoll(call), call.count > 3 else { return false }
     return call.first == numberOfPpoll ? call[3] == "0x0" : call[3].hasSuffix("ffffffff")
 }
 
-/// The system call that a thread of this process is in, with its arguments, as the kernel shows it: `271 0x7f... 0x2
-/// 0x0 ...`.
+/// The current system call of a thread of this process with its arguments, as the kernel shows it: `271 0x7f... 0x2 0x0
+/// ...`.
 public func systemCall(of thread: pid_t) -> [String] {
     guard let file = fopen("/proc/self/task/\(thread)/syscall", "r") else { return [] }
     defer { fclose(file) }
@@ -212,7 +212,7 @@ public func systemCall(of thread: pid_t) -> [String] {
     return String(decoding: buffer.prefix(count), as: UTF8.self).split(whereSeparator: \.isWhitespace).map(String.init)
 }
 
-/// Is busy for so long: a callout that takes its time.
+/// Keeps the processor busy for this time, like a slow callout.
 public func spin(for duration: Duration) {
     let end = GRunLoop.now.advanced(by: duration)
     while GRunLoop.now < end {}
@@ -224,8 +224,8 @@ public func join(_ thread: pthread_t) {
 }
 
 extension GRunLoop {
-    /// Runs a mode until there is nothing left to do and the loop sleeps, and stops it there: `.stopped`, with the
-    /// afterWaiting of that stop. Unlike a time limit it leaves a slow machine all the time it needs. On the loop's own
+    /// Runs a mode until nothing is left to do and the loop sleeps, and stops it there. Returns `.stopped`, and that
+    /// stop causes an afterWaiting. Unlike a time limit, it works on a slow machine. Must be called on the loop's own
     /// thread.
     public func runUntilAsleep(_ mode: Mode = .default) -> RunResult {
         let thread = threadID

@@ -24,7 +24,7 @@ public final class Watchdog: @unchecked Sendable {
     deinit { disarmed.set() }
 }
 
-/// Every thread of the process: its id, its name, its state.
+/// Returns the id, name and state of every thread of the process.
 private func threadStates() -> [String] {
     guard let directory = opendir("/proc/self/task") else { return [] }
     defer { closedir(directory) }
@@ -46,7 +46,7 @@ private func text(of path: String) -> String {
     return String(decoding: buffer.prefix(count), as: UTF8.self).split(separator: "\n").first.map(String.init) ?? ""
 }
 
-/// Written at once: nothing may hold it back when the process ends.
+/// Writes without buffering, so that the text is not lost when the process ends.
 public func printToStandardError(_ text: String) {
     _ = write(STDERR_FILENO, text, text.utf8.count)
 }

@@ -3,7 +3,7 @@
 
 import GRunLoop
 
-/// Calls the body with a worker thread whose loop runs, and ends the thread after it.
+/// Calls the body with a worker thread whose loop runs, and ends the thread afterwards.
 public func withWorker<Result: Sendable>(
     function: String = #function, _ body: (GRunLoop) async throws -> Result
 ) async throws -> Result {

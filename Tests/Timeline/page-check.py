@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A page of a timeline in a browser: what the mouse and the keys do, what it shows and says, that it loads nothing.
+"""Checks a page of a timeline in a browser: the mouse and the keys, the shown spans and texts, and that it loads
+nothing.
 
 usage: page-check.py PAGE [--stall LABEL] [--items N] [--loops N] [--shows TEXT]... [--lost] [--speed]
            [--pictures DIR]
        page-check.py PAGE --message TEXT
 
---stall is what stands in the label of the longest stall, --items and --loops how many there are at least and exactly,
---shows a text in the table that is to be shown as it is, --lost that records of a loop were overwritten. --speed has
-limits for the time until the first frame and for a zoom. --message is for a page that shows nothing but a message.
+--stall is a text in the label of the longest stall. --items is the least number of items, --loops the exact number of
+loops. --shows is a text that the table must show unchanged. --lost means that records of a loop were overwritten.
+--speed limits the time until the first frame and the time for a zoom. --message is for a page that shows only a
+message.
 """
 import argparse
 import os
@@ -41,13 +43,13 @@ class Check:
         if not self.options.message:
             self.page.wait_for_function("window.timeline && timeline.firstFrame > 0", timeout=30_000)
 
-    # MARK: What the page is asked
+    # MARK: Queries of the page
 
     def ask(self, expression, argument=None):
         return self.page.evaluate(expression, argument)
 
     def frame(self):
-        """Waits until what was asked for is drawn."""
+        """Waits until the page has drawn."""
         self.ask("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
 
     def view(self):
@@ -64,7 +66,7 @@ class Check:
         return self.page.locator("#chart").bounding_box()
 
     def at(self, span):
-        """The middle of what is to be seen of a span, in the window."""
+        """Returns the middle of the visible part of a span, in window coordinates."""
         box, place = self.chart(), self.ask("(at) => timeline.rect(at)", span)
         left = max(place["x"], self.ask("timeline.gutter"))
         right = min(place["x"] + place["width"], box["width"])
@@ -85,7 +87,7 @@ class Check:
         self.that("the title names the program", heading and heading in self.page.title(), self.page.title())
         facts = self.page.locator("#facts span").all_inner_texts()
         for wanted in (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ UTC", r"\d[\d.]* (s|ms|µs|ns)", r"\d+ loops?"):
-            self.that("start, duration and loops are said", any(re.fullmatch(wanted, fact) for fact in facts), facts)
+            self.that("start, duration and loops are shown", any(re.fullmatch(wanted, fact) for fact in facts), facts)
         self.that("spans were read", counts["spans"] > 0, counts)
         self.that("items", counts["items"] >= options.items, counts)
         if options.loops is not None:
@@ -104,7 +106,7 @@ class Check:
         self.that("groups have names", all(text.strip() for text in title), title)
         if options.lost:
             said = self.ask("[...document.querySelectorAll('#heads button')].map((head) => head.title).join('\\n')")
-            self.that("overwritten records are said", "overwritten" in said, said)
+            self.that("overwritten records are shown", "overwritten" in said, said)
 
     def colours(self):
         return self.ask("""() => {
@@ -131,7 +133,7 @@ class Check:
             pixel = size / (box["width"] - gutter)
             self.that("the time at the pointer stays there", abs(now - time) < pixel, (time, now, pixel))
         before = self.view()
-        # The scroller is left alone by it.
+        # The drag does not move the scroller.
         start = box["x"] + gutter + 400
         mouse.move(start, box["y"] + 120)
         mouse.down()
@@ -143,7 +145,7 @@ class Check:
         self.that("dragging does not zoom", abs(view[1] - view[0] - before[1] + before[0]) < 1, (before, view))
         self.ask("timeline.setView(-1e18, 1e18)")
         self.frame()
-        self.that("it does not go beyond what there is", self.view() == (0, whole), self.view())
+        self.that("it does not go beyond the records", self.view() == (0, whole), self.view())
         strip = self.page.locator("#overview").bounding_box()
         self.ask("(whole) => timeline.setView(0, whole / 10)", whole)
         mouse.click(strip["x"] + 0.7 * strip["width"], strip["y"] + 20)
@@ -197,10 +199,10 @@ class Check:
         self.frame()
         first, longest = self.ask("timeline.selected"), self.ask("(type) => timeline.longest(type, 2)", CALLOUT)
         self.that("n goes to the longest callout", first == longest[0], (first, longest))
-        self.that("what is selected has a tooltip", self.ask("(at) => timeline.span(at).name", first) in self.tip(),
+        self.that("the selected span has a tooltip", self.ask("(at) => timeline.span(at).name", first) in self.tip(),
                   self.tip())  # fmt: skip
         said = self.page.locator("#live").text_content()
-        self.that("what is selected is said", "duration" in said and "depth" in said, said)
+        self.that("the selected span is described", "duration" in said and "depth" in said, said)
         if len(longest) > 1:
             press("n")
             self.that("n goes on", self.ask("timeline.selected") == longest[1], self.ask("timeline.selected"))
@@ -235,7 +237,7 @@ class Check:
             self.that("it has the duration", self.ask(SAID, span["length"]) in tip, (span, tip))
             box = self.chart()
             hit = self.ask("([x, y]) => timeline.hitTest(x, y)?.index", [x - box["x"], y - box["y"]])
-            self.that("what is hit is what is there", hit == at, (hit, at))
+            self.that("a hit finds the drawn span", hit == at, (hit, at))
             self.page.mouse.move(5, 5)
             self.frame()
             self.that("the tooltip goes with the pointer", not self.tip(), self.tip())
@@ -245,7 +247,7 @@ class Check:
             self.page.mouse.move(*self.at(at))
             self.frame()
             tip = self.tip()
-            self.that("a sleep's tooltip says what ended it", tip.startswith("Sleep") and "ended by" in tip, tip)
+            self.that("a sleep's tooltip shows its end", tip.startswith("Sleep") and "ended by" in tip, tip)
         self.reset()
         for kind, wanted in (("stages", "clock"), ("others", "sent"), ("modes", "Run of the loop")):
             lane = next((lane for lane in self.ask("timeline.lanes()") if lane["type"] == kind), None)
@@ -289,7 +291,7 @@ class Check:
         self.that("and zooms", view[0] <= span["begin"] and span["begin"] + span["length"] <= view[1]
                   and view[1] - view[0] < 2 * span["length"], (span, view))  # fmt: skip
         tip = self.tip()
-        self.that("the tooltip says that it is one", self.options.stall in tip and "a stall" in tip, tip)
+        self.that("the tooltip names the stall", self.options.stall in tip and "a stall" in tip, tip)
         place = self.ask("(at) => timeline.rect(at)", at)
         self.that("its lane is in sight", 0 < place["y"] < self.chart()["height"] - place["height"], place)
         x, y = (int(place["x"] + place["width"] - 6), int(place["y"] + place["height"] / 2))
@@ -346,13 +348,13 @@ class Check:
         self.page.fill("#filter", word.upper())
         self.frame()
         rows = self.page.locator("#items tbody tr").all_inner_texts()
-        self.that("only what matches is listed", rows and all(word.lower() in row.lower() for row in rows), rows)
+        self.that("only matching rows are listed", rows and all(word.lower() in row.lower() for row in rows), rows)
         lanes = [lane for lane in self.ask("timeline.lanes()") if lane["type"] == "item"]
-        self.that("only what matches has a lane", 0 < len(lanes) < all_lanes, len(lanes))
+        self.that("only matching items have a lane", 0 < len(lanes) < all_lanes, len(lanes))
         self.page.fill("#filter", "there is no such item")
         self.frame()
         rest = self.page.locator("#rest").inner_text()
-        self.that("no match is said", "No item" in rest, rest)
+        self.that("the absence of a match is shown", "No item" in rest, rest)
         self.page.fill("#filter", "")
         self.frame()
         self.that("without a filter all is back", len(self.ask("timeline.lanes()")) == all_lanes)
@@ -376,7 +378,7 @@ class Check:
         longest = self.ask("""() => Math.max(...[...document.body.querySelectorAll("*:not(script)")].map((element) =>
             [...element.childNodes].filter((node) => node.nodeType === 3)
                 .reduce((sum, node) => sum + node.data.length, 0)))""")  # fmt: skip
-        self.that("what is long is cut", longest < 1000, longest)
+        self.that("long texts are cut", longest < 1000, longest)
         text = self.ask("document.body.innerText")
         odd = re.findall("[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]", text)
         self.that("no control is shown", not odd, odd)
@@ -428,12 +430,12 @@ class Check:
     def speed(self):
         self.reset()
         first = self.ask("timeline.firstFrame")
-        # On a machine that has other work one of three is enough.
+        # On a busy machine, one success in three attempts is enough.
         for _ in range(2 if self.options.speed else 0):
             if first > FIRST_FRAME / 2:
                 self.load()
                 first = min(first, self.ask("timeline.firstFrame"))
-        # The pixel that is read makes the browser finish what was drawn.
+        # Reading a pixel makes the browser finish drawing.
         times = self.ask("""() => {
             const pen = document.querySelector("#chart").getContext("2d"), times = [];
             const { to } = timeline.view();
@@ -489,12 +491,12 @@ class Check:
             self.pictures(self.options.pictures)
 
 
-# What the page itself consists of.
+# The tags of the page itself.
 TAGS = set(
     "b body button canvas dd details div dl dt h1 h2 header i input kbd label li main ol p script section small span"
     " strong summary table tbody td th thead tr ul".split()
 )
-# As the page writes a length of time.
+# Formats a time span like the page.
 SAID = """(ns) => {
     const [size, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]].find(([size]) => ns >= .9995 * size)
         ?? [1, "ns"], value = ns / size;
@@ -533,7 +535,7 @@ def main():
             return route.abort()
 
         def hear(said):
-            # That is of the check, which reads pixels.
+            # The check itself causes this warning, because it reads pixels.
             if said.type in ("error", "warning") and "willReadFrequently" not in said.text:
                 errors.append(said.text)
 

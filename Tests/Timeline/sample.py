@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records of an invented program, in the format that the timeline's page shows, the same ones in each run: a window's
-loop hosted by GTK with a run in a run, and a loop that reads files, and one that does nothing but wait; a stall of
-300 ms, labels that would do harm to a careless page, records that were overwritten.
+"""Writes records of an invented program, in the format of the timeline's page. They are the same in each run. One loop
+belongs to a window hosted by GTK and nests runs, one reads files, and one only waits. There are a stall of 300 ms,
+labels that would harm a careless page, and overwritten records.
 
 usage: sample.py [--spans N] [--page TEMPLATE] [--broken | --other-version | --empty]
 
@@ -37,7 +37,7 @@ ITEMS = [
     ("block", "parse", "closure #3 in Reader.read(_:) in editor", None),
     ("source", "sheet's buttons", "closure #1 in Sheet.run() in editor", None),
 ]
-# What a careless page would run, show to its right or choke on.
+# Labels that a careless page would execute, show in the wrong direction or fail on.
 HOSTILE = [
     "<img src=x onerror=\"window.harmed = 1\">",
     "</script><script>window.harmed = 1</script>",
@@ -142,7 +142,7 @@ def turn(loop, dice, number, items):
 
 
 def rest(loop, dice, length=None):
-    """A sleep which another thread ends, now and then."""
+    """A sleep, which another thread ends at times."""
     who = dice.random()
     wake = None
     if who < 0.25:
@@ -172,14 +172,14 @@ def window(dice, names, passes):
             rest(loop, dice, around(dice, 4 * MS))
             loop.leave(run)
         if number in (20, 33, 47) or number % 400 == 399:
-            # What has such a name is called once here, and now and then.
+            # Each item with a hostile label is called once here, and at times later.
             for item in range(len(ITEMS), len(ITEMS) + len(HOSTILE)):
                 loop.call(item, around(dice, 350 * US))
     return loop
 
 
 def sheet(loop, dice, names):
-    """A run in a callout, which serves the loop for longer than a stall is, and one in that."""
+    """A run in a callout, which serves the loop for longer than the stall limit, and another run in that run."""
     outer = loop.open(CALLOUT, names["undo"])
     loop.now += 200 * US
     run = loop.enter(2)
@@ -215,7 +215,7 @@ def reader(dice, names, until):
             loop.call(names["replies"], around(dice, 90 * US))
         loop.sleep(around(dice, 11 * MS), (MAIN, 0, around(dice, 35 * US)) if dice.random() < 0.4 else None)
     loop.leave(run)
-    # Its records of the beginning were overwritten.
+    # The first records of this loop were overwritten.
     cut = until // 9
     loop.spans = [span for span in loop.spans if span[0] >= cut or span[2] == RUN]
     for span in loop.spans:

@@ -1,4 +1,4 @@
-// The first callback of a loop, in C; without one of these, the first line of main.
+// Prints the time of a loop's first callback, in C. Without a library, prints that of the first line of main.
 #include "hello.h"
 
 #if defined USE_GRUN

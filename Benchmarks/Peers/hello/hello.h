@@ -1,5 +1,5 @@
-// Start-up: what it takes from exec to the first callback of a loop, and the memory then. Each time in a process of its
-// own, which is this program again.
+// Start-up: measures the time from exec to the first callback of a loop, and the memory at that time. Each measurement
+// uses a new process of this program.
 #pragma once
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -33,7 +33,7 @@ static inline long hello_resident(void)
     return kilobytes;
 }
 
-// In the first callback.
+// Called in the first callback.
 static inline void hello_end(void)
 {
     hello_t hello = {.nanoseconds = hello_now() - atoll(getenv("HELLO_BEGAN"))};
@@ -69,7 +69,7 @@ static inline hello_t hello_once(void)
     return hello;
 }
 
-// Returns in a process that is to say hello. `hello N` starts N of them, and prints what the one in the middle took.
+// Returns in a process that must say hello. `hello N` starts N processes, and prints the median time.
 static inline void hello_begin(int count, char **arguments, const char *peer)
 {
     if (count < 3)

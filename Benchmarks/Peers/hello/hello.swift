@@ -1,4 +1,4 @@
-// The first callback of a loop, in Swift; without one of these, the first line of the program.
+// Prints the time of a loop's first callback, in Swift. Without a library, prints that of the program's first line.
 import CHello
 
 #if USE_GRUN

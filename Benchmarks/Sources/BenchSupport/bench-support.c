@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peers' own helpers, so that ours are measured with the same clocks, numbers, descriptors and line.
+// Wraps the peers' helpers, so that our cases use the same clocks, random numbers, descriptors and output line.
 
 static const char *peer = "grun";
 #define PEER peer

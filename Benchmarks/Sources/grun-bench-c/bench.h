@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cases share: the loop, whoever drives it, and how many operations are measured.
+// Shared by the cases: the loop, its driver, and the number of measured operations.
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -12,17 +12,17 @@ extern GRunLoop *bench_loop;
 
 /// Runs the loop until `stop()`.
 void drive(void);
-/// One pass, or one iteration of the host's, that does not wait.
+/// Makes one pass, or one iteration of the host, without waiting.
 void look(void);
 void stop(void);
 /// Counts to n, and stops.
 void count_one(void);
 
-/// The time since `begin`, for each operation.
+/// Reports the time since `begin` per operation.
 void report_since(int64_t begin);
 void report_memory(long heap, long resident);
 
-/// A timer that is never due in a benchmark. The caller's.
+/// Adds a timer that is never due in a benchmark. The caller owns the timer.
 GRunTimer *add_far_timer(gdouble seconds);
 
 void post_local(void);

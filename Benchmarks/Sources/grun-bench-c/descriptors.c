@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors: one event beside many that are idle; 100 pipes in a ring; memory.
+// Descriptors: one event beside many idle ones; 100 pipes in a ring; memory.
 
 #include "bench.h"
 

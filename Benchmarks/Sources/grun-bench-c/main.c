@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: grun-bench-c CASE N     the cases of grun-bench by way of C, with the same line
 //
-// HOSTED=1 in the environment: g_main_loop_run() drives the main loop. The main dispatch queue is Swift's, and has no
-// case here.
+// HOSTED=1 in the environment: g_main_loop_run() drives the main loop. The main dispatch queue has no C interface, so
+// it has no case here.
 
 #include "bench.h"
 

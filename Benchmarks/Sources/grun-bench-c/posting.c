@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions: one that enqueues itself, many at once, from another thread; two loops that answer each other; how soon a
-// sleeping loop is awake.
+// Functions: one that enqueues itself, many at the same time, posts from another thread; two loops that reply to each
+// other; the latency of waking a sleeping loop.
 
 #include "bench.h"
 
@@ -47,8 +47,7 @@ static gboolean never(GRunSource *source, gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-// Without anything to wait for the run would be finished before the first block comes. As in the peers, nothing has a
-// date.
+// Otherwise the run would be finished before the first block comes. As in the peers, no timer is used.
 static void keep_alive(void)
 {
     g_autoptr(GRunSource) source = grun_source_new(0, never, NULL, NULL);
@@ -100,7 +99,7 @@ static void play(void *data)
 {
     other = grun_loop_get_current();
     grun_loop_add_source(other, there, GRUN_MODE_DEFAULT);
-    // It must sleep before the first ball comes.
+    // The loop must sleep before the first ball comes.
     grun_loop_perform_block(other, GRUN_MODE_DEFAULT, ready, data, NULL);
     grun_loop_run(other);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers: made and taken out, fired, idle; a tick a second; memory.
+// Timers: added and removed, fired, idle; a tick per second; memory.
 
 #include "bench.h"
 
@@ -55,7 +55,7 @@ void fire_timers(gdouble tolerance)
     late = g_new0(int64_t, bench_n);
     int64_t first = bench_now() + 100000000 + bench_n * 1000;
     for (long i = 0; i < bench_n; i++) {
-        // GLib's dates count microseconds.
+        // GLib's dates are in microseconds.
         int64_t microseconds = (first + (int64_t)(bench_random() % 50000000)) / 1000;
         dates[i] = microseconds * 1000;
         g_autoptr(GRunTimer) timer = grun_timer_new_at(microseconds, 0, note_lateness, &dates[i], NULL);
@@ -97,7 +97,7 @@ static gboolean count_tick(GRunTimer *timer, gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-// What ticks take behind a first one, in which a program touches most of its code and memory for the first time.
+// Measures ticks after a first one, in which a program touches most of its code and memory for the first time.
 void tick(void)
 {
     int64_t cpu = 0;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every case has: a loop, whoever drives it, and how many operations are measured.
+// Shared by the cases: the loop, its driver, and the number of measured operations.
 
 import BenchSupport
 import CGRunGLib
 import GRunLoop
 
-/// One run of one case. Its state is the loop's thread's own, but for what says otherwise.
+/// One run of one case. Unless documented otherwise, its state belongs to the loop's thread.
 ///
-/// HOSTED=1 in the environment: g_main_loop_run() drives the main loop. ENDLESS_SLICE=1: it gets no turn of its own as
-/// long as there is work of ours. What is counted under valgrind or strace, where everything takes longer, would depend
+/// HOSTED=1 in the environment: g_main_loop_run() drives the main loop. ENDLESS_SLICE=1: the host gets no turn while
+/// the loop has work. Otherwise counts under valgrind or strace would depend on their slowdown.
 /// on how long.
 struct Bench {
     let n: Int
     let loop: GRunLoop
-    /// A host's loop, if that drives.
+    /// The GLib loop of a host; nil if the run loop drives itself.
     nonisolated(unsafe) private let host: OpaquePointer?
 
     init(_ n: Int) {
@@ -29,7 +29,7 @@ struct Bench {
         if let host { g_main_loop_run(host) } else { loop.run() }
     }
 
-    /// One pass, or one iteration of the host's, that does not wait.
+    /// Makes one pass, or one iteration of the host, without waiting.
     func look() {
         if host == nil { loop.run(mode: .default, for: .zero) } else { g_main_context_iteration(nil, 0) }
     }
@@ -38,7 +38,7 @@ struct Bench {
         if let host { g_main_loop_quit(host) } else { loop.stop() }
     }
 
-    /// The time of `body`, for each operation.
+    /// Returns the time of `body` per operation.
     func measure(_ body: () -> Void) -> Double {
         let begin = bench_now()
         body()
@@ -49,20 +49,20 @@ struct Bench {
         bench_report(name ?? caseName, n, nanoseconds, extra)
     }
 
-    /// Tenths of nanoseconds are noise.
+    /// Rounds to tenths of nanoseconds, because smaller differences are noise.
     func shown(_ number: Double) -> String { String(Double(Int(number * 10)) / 10) }
 }
 
-/// The one that is measured, for callbacks that capture no more than those of the peers. Set before anything runs.
+/// The measured bench, set first. It is global, so that callbacks capture no more than those of the peers.
 nonisolated(unsafe) var bench: Bench! = nil
-/// Its loop: a pointer, as the peers have one. What is read of a global object counts references otherwise, and a
-/// global with a value of its own is asked at each use whether it was made already.
+/// The bench's loop as a pointer, as in the peers. A global object would cost reference counting, and a global with an
+/// initial value is checked for its initialization at each use.
 nonisolated(unsafe) var benchLoop: Unmanaged<GRunLoop>! = nil
 
-/// What the callbacks of a case count. Of one thread at a time.
+/// The counter of a case's callbacks. One thread uses it at a time.
 nonisolated(unsafe) var count = 0
-/// How late each of them was.
+/// The delay of each callback.
 nonisolated(unsafe) var latencies: UnsafeMutablePointer<Int64>! = nil
 
-/// The case. Not part of `Bench`, which blocks capture: it would cost each of them a reference.
+/// The case's name. It is not part of `Bench`, because blocks capture the bench, and would retain the string.
 let caseName = CommandLine.arguments.count > 1 ? CommandLine.arguments[1] : ""

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages from threads to a loop, through a channel. A case is "channel-" and what is different: the producers (2, 8),
-// "objects", "batches", "await" (for await on the loop's executor), "bounded" (1,024 may wait, and the producers are
-// tasks), "tasks" (the same without a limit), "stream" (AsyncStream in the channel's place), "checked" (each producer's
-// are in order, and none is lost: or the program ends). "objects-alone": what the objects themselves cost, without a
-// channel and without a loop.
+// Messages from threads to a loop through a channel. A case is "channel-" and its variants: the number of producers (2,
+// 8), "objects", "batches", "await" (for await on the loop's executor), "bounded" (1,024 elements may wait, and the
+// producers are tasks), "tasks" (the same without a limit), "stream" (an AsyncStream instead of the channel), "checked"
+// (ends the program if a producer's elements are out of order or lost). "objects-alone" measures the objects
+// themselves, without a channel and a loop.
 
 import BenchSupport
 import GRunLoop
@@ -88,7 +88,7 @@ extension Bench {
         bench_join()
     }
 
-    /// One thread makes them into an array, and hands that over; another lets go of them.
+    /// One thread collects objects into an array and passes it to another thread, which releases them.
     func objectsAlone() {
         let handOver = HandOver()
         let cpu = bench_cpu()
@@ -142,7 +142,7 @@ extension Bench {
     }
 }
 
-/// An array that changes places between two threads, under a mutex: full to the one, empty to the other.
+/// An array that two threads exchange under a mutex: full in one direction, empty in the other.
 private final class HandOver: @unchecked Sendable {
     static let most = 20_000
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors: one event beside many that are idle; 100 pipes in a ring; memory.
+// Descriptors: one event beside many idle ones; 100 pipes in a ring; memory.
 
 import BenchSupport
 import GRunLoop
@@ -73,7 +73,7 @@ extension Bench {
     func descriptorsMemory() {
         let descriptors = (0..<n).map { _ in bench_event() }
         let (heap, resident) = (bench_heap(), bench_resident())
-        // As the peers' callbacks, which get no data of their own, the closure captures nothing.
+        // The closure captures nothing, because the peers' callbacks get no data of their own.
         let adding = measure { for descriptor in descriptors { watch(descriptor) { _, _ in } } }
         let bytes = Double(bench_heap() - heap) / Double(n)
         let inResident = Double(bench_resident() - resident) / Double(n)

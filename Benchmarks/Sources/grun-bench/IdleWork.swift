@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Idle work: a piece that enqueues the next one, so that each is enqueued, and called when the loop would sleep.
+// Idle work: each closure enqueues the next one, and is called when the loop would sleep.
 
 import BenchSupport
 import GRunLoop
@@ -14,7 +14,7 @@ extension Bench {
 
 private let queue = GRunLoop.IdleQueue()
 
-// It captures a number, as the blocks of "post-local" do.
+// The closure captures a number, like the blocks of "post-local".
 private func enqueueNext() {
     let number = count
     queue.enqueue {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many loops: n threads in a ring, each with a loop that sleeps until the one before it posts a block.
+// Many loops: n threads in a ring, each with a loop that sleeps until the previous one posts a block.
 
 import BenchSupport
 import GRunLoop
@@ -9,7 +9,7 @@ extension Bench {
         let threads = (0..<n).map { index -> GRunLoop.Thread in
             do { return try GRunLoop.Thread(name: "loop \(index)") } catch { fatalError("\(error)") }
         }
-        // The main loop keeps the count, and is no part of the ring.
+        // The main loop counts, and is not in the ring.
         keepAlive()
         nonisolated(unsafe) var left = Self.hops
         @Sendable func pass(to index: Int) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests to a message port: of another process, and of this thread; and messages beside connections that are idle.
+// Requests to a message port of another process, and of this thread, and messages beside idle connections.
 
 import BenchSupport
 import CGRunGLib
@@ -7,7 +7,7 @@ import GRunLoop
 import GRunLoopMessagePorts
 import Glibc
 
-/// What tells the service to end.
+/// The message that tells the service to end.
 private let end: Int32 = -1
 private let serviceName = "org.example.bench"
 private let patience: Duration = .seconds(60)
@@ -59,7 +59,7 @@ extension Bench {
             let port = try GRunLoop.MessagePort(serviceName) { message in
                 if message.id == end { bench.stop() }
                 let isLarge = message.data.count > 1 << 16
-                // Read, as the other side of a copy has them in its cache: a byte of each page.
+                // Reads a byte of each page, because the receiver of a copy has the data in its cache.
                 var sum = 0
                 if isLarge {
                     message.data.withUnsafeBytes {
@@ -74,7 +74,7 @@ extension Bench {
         } catch { fatalError("\(error)") }
     }
 
-    /// Asked by the thread that replies: what the two sides cost together, in one process.
+    /// The replying thread makes the request itself, so this is the cost of both sides in one process.
     func messagePortOfThisThread() {
         makeRuntimeDirectory()
         defer { removeRuntimeDirectory() }
@@ -91,7 +91,7 @@ extension Bench {
         } catch { fatalError("\(error)") }
     }
 
-    /// One sender, and `n` others that have been let in and say nothing.
+    /// One sender, and `n` other connections that send nothing.
     func messagesIdleTax() {
         makeRuntimeDirectory()
         defer { removeRuntimeDirectory() }
@@ -99,7 +99,7 @@ extension Bench {
             let port = try GRunLoop.MessagePort(serviceName) { _ in count += 1 }
             try loop.add(port, forMode: .default)
             let remote = try GRunLoop.RemoteMessagePort.lookUp(serviceName)
-            // Each object is a connection; nobody looks it up again.
+            // Each object has its own connection, because each looks up a different name.
             var others: [GRunLoop.RemoteMessagePort] = []
             for number in 0..<n {
                 try port.setName("\(serviceName).\(number)")

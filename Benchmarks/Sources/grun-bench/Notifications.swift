@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notifications, with one observer: one after the other, each of which enqueues the next; posted now. And one that
-// takes the place of its equal beside others of the same name.
+// Notifications with one observer: each enqueues the next one; posted now; and one that replaces its equal beside
+// others of the same name.
 
 import BenchSupport
 import GRunLoop
@@ -30,7 +30,7 @@ extension Bench {
         observation.cancel()
     }
 
-    /// `n` wait, each of a sender of its own.
+    /// `n` notifications wait, each of a different sender.
     func notificationsAlikeTax() {
         let own = Queue(on: loop)
         let senders = (0..<n).map { _ in Sender() }

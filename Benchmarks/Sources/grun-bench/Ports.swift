@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages through a port: one after the other, by a handler that sends to itself, and a burst.
+// Messages through a port: a handler that sends to itself, and a burst.
 
 import BenchSupport
 import GRunLoop

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks: one that enqueues itself, many at once, from another thread; two loops that answer each other; how soon a
-// sleeping loop is awake.
+// Blocks: one that enqueues itself, many at the same time, posts from another thread; two loops that reply to each
+// other; the latency of waking a sleeping loop.
 
 import BenchSupport
 import Dispatch
@@ -77,7 +77,7 @@ extension Bench {
             let loop = GRunLoop.current
             sides.there = Side(loop: .passUnretained(loop), source: .passUnretained(there))
             loop.add(there, forMode: .default)
-            // It must sleep before the first ball comes.
+            // The loop must sleep before the first ball comes.
             loop.perform { left = 0 }
             loop.run()
             _ = bench
@@ -122,8 +122,8 @@ extension Bench {
         report(measure(drive))
     }
 
-    /// A mode is finished when nothing waits in it. As in the peers, nothing has a date: a sleep that may end by itself
-    /// arms a timer of the kernel's.
+    /// Keeps the mode from being finished. As in the peers, no timer is used, because a sleep with a date arms a timer
+    /// of the kernel.
     func keepAlive() {
         loop.add(GRunLoop.Source {}, forMode: .default)
     }
@@ -146,7 +146,7 @@ extension Bench {
     }
 }
 
-/// What is still to come.
+/// The number of remaining calls.
 nonisolated(unsafe) var left = 0
 
 func countDown() {
@@ -154,8 +154,7 @@ func countDown() {
     if left == 0 { bench.stop() }
 }
 
-// The block captures a number, as those of the peers do, so that there is a piece of memory for each; everything else
-// is global.
+// The block captures a number, like those of the peers, so each block allocates. Everything else is global.
 private func postAgain() {
     count += 1
     guard count < bench.n else { return bench.stop() }
@@ -163,9 +162,9 @@ private func postAgain() {
     benchLoop._withUnsafeGuaranteedRef { loop in loop.async { if number >= 0 { postAgain() } } }
 }
 
-// MARK: What the callbacks of two threads share: global, as in the peers, so that they capture nothing
+// MARK: Callbacks of two threads: global, as in the peers, so that they capture nothing
 
-/// A loop, and its source that the other side signals.
+/// A loop, and its source, which the other side signals.
 private struct Side {
     let loop: Unmanaged<GRunLoop>
     let source: Unmanaged<GRunLoop.Source>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timers: made and taken out, fired, idle; a tick a second; memory.
+// Timers: added and removed, fired, idle; a tick per second; memory.
 
 import BenchSupport
 import GRunLoop
 import Glibc
 
 extension Bench {
-    /// Of the second hour from now.
+    /// Spans within the second hour from now.
     private var farSpans: [Duration] {
         (0..<n).map { _ in .nanoseconds(Int64(bench_random() % 3_600_000_000_000)) + .seconds(3600) }
     }
@@ -37,7 +37,7 @@ extension Bench {
         report(cancelling, as: "timers-create-cancel")
     }
 
-    /// The same of closures that nobody holds.
+    /// As for timers, with closures that no object holds.
     func performsCreate() {
         let spans = farSpans
         var performs: [GRunLoop.DelayedPerform] = []
@@ -56,7 +56,7 @@ extension Bench {
         report(cancelling, as: "performs-create-cancel")
     }
 
-    /// All at once, in the order of random dates. Adding them is not measured.
+    /// All performs are due together, in the order of random dates. Adding them is not measured.
     func performsDue() {
         for _ in 0..<n {
             loop.perform(after: .nanoseconds(Int64(bench_random() % 10_000_000))) {
@@ -68,11 +68,11 @@ extension Bench {
         report(measure(drive))
     }
 
-    /// Deadlines all over 50 ms.
+    /// Deadlines spread over 50 ms.
     func timersFire(tolerance: Duration = .zero) {
         latencies = .allocate(capacity: n)
         let offset = bench_now() + 100_000_000 + Int64(n) * 1000
-        // The same clock, as an instant.
+        // The same time as an instant of the loop's clock.
         let start = SuspendingClock().systemEpoch + .nanoseconds(offset)
         for _ in 0..<n {
             let delay = Int64(bench_random() % 50_000_000)
@@ -89,7 +89,7 @@ extension Bench {
         bench_report_lateness(caseName, n, bench_cpu() - cpu, latencies)
     }
 
-    /// All at once. Making them is not measured.
+    /// All timers are due together. Making them is not measured.
     func timersDue() {
         let date = GRunLoop.now
         for _ in 0..<n {
@@ -102,7 +102,7 @@ extension Bench {
         report(measure(drive))
     }
 
-    /// What a pass costs beside `n` timers that are far away.
+    /// The cost of a pass beside `n` timers that are far away.
     func timersIdleTax() {
         for _ in 0..<n {
             let far = Duration.seconds(3600 + Int(bench_random() % 3600))
@@ -114,7 +114,7 @@ extension Bench {
         report(bench_step_time(), "passes:\(bench_steps())")
     }
 
-    /// What ticks take behind a first one, in which a program touches most of its code and memory for the first time.
+    /// Measures ticks after a first one, in which a program touches most of its code and memory for the first time.
     func idleWakeUps() {
         nonisolated(unsafe) var cpu: Int64 = 0
         loop.add(
@@ -128,7 +128,7 @@ extension Bench {
     }
 
     func runNoWait() {
-        // As in GLib's: whoever looks, looks whether it is due.
+        // As in GLib, each pass checks whether the timer is due.
         loop.add(GRunLoop.Timer(interval: .seconds(3600), repeats: true) { _ in }, forMode: .default)
         lookAgain()
     }

@@ -8,7 +8,7 @@ import GRunLoop
 import Glibc
 
 extension HostChecks {
-    /// The window is idle, observers of all activities are there.
+    /// The window is idle, and an observer has all activities.
     func checkDraining() {
         toolkit.setAnimating(false)
         Host.run(milliseconds: 300)
@@ -32,7 +32,7 @@ extension HostChecks {
         }
     }
 
-    /// In each of them: a round trip, presenting the window, a nested loop.
+    /// Makes a round trip, presents the window and runs a nested loop in each kind of callout.
     func checkCallouts() {
         let activities: [GRunLoop.Activity] = [.beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting]
         for activity in activities {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks: no flood of ours keeps the toolkit from drawing, nor does its drawing, or a flood of the host's, keep our
-// timers from firing.
+// Checks that no flood of the loop stops the toolkit's drawing. Drawing, or a flood of the host, must not stop the
+// loop's timers.
 
 import CGRunGLib
 import Dispatch
@@ -11,11 +11,11 @@ import Glibc
 private struct Flood: Sendable {
     let name: String
     var isLong = false
-    /// Starts it; answers how it is ended.
+    /// Starts the flood. Returns a closure that ends it.
     let start: @Sendable (Shared) -> () -> Void
 }
 
-/// One of each kind, each item of which uses the processor for so many milliseconds.
+/// A flood of each kind. Each item uses the processor for this many milliseconds.
 private func floods(of milliseconds: Int) -> [Flood] {
     let suffix = milliseconds == 0 ? "" : " of \(milliseconds) ms"
     return [
@@ -85,7 +85,7 @@ private func floods(of milliseconds: Int) -> [Flood] {
     ]
 }
 
-/// Timers with an empty callback, beside timeouts of the host's that only make each of its iterations dearer.
+/// Timers with an empty callback, beside timeouts of the host that only slow down its iterations.
 private func shortTimers(
     _ count: Int, every interval: Duration, apart: Duration = .zero, besideTimeouts timeouts: Int
 ) -> Flood {
@@ -115,7 +115,7 @@ private final class Slot<Value>: @unchecked Sendable {
 }
 
 extension HostChecks {
-    /// Frames under each flood and under all, as a part of those without any, measured just before.
+    /// Measures the frames under each flood and under all floods, relative to the frames without a flood just before.
     func checkFloods() {
         toolkit.setAnimating(true)
         defer { toolkit.setAnimating(false) }
@@ -139,17 +139,17 @@ extension HostChecks {
             end()
             Host.settle()
             let ratio = Double(loaded) / Double(max(1, unloaded))
-            // 57 of 60; 55 where an item of ours may take a third of a frame.
+            // 57 of 60 frames; 55 if an item of the loop takes a third of a frame.
             report.fact(
                 "frames under a flood: \(flood.name)", ratio >= (flood.isLong ? 0.916 : 0.95),
                 "\(loaded) of \(unloaded), ratio \((ratio * 100).rounded() / 100)",
                 isGate: gatesFrames)
-            // Without any gate on the rate: it must not stand still.
+            // Without a gate on the rate, the frames must at least go on.
             report.fact("frames go on: \(flood.name)", loaded * 4 > unloaded, "\(loaded) a second")
         }
     }
 
-    /// A thousand pieces of idle work, of a millisecond each, come between the frames.
+    /// A thousand pieces of idle work of a millisecond each run between the frames.
     func checkIdleWork() {
         Watchdog.shared.feed("idle work")
         toolkit.setAnimating(true)
@@ -175,8 +175,8 @@ extension HostChecks {
         return toolkit.drawing.frames - before
     }
 
-    /// Our 10 ms timer fires between any two frames while a frame takes 25 ms. Counted from the first fire to the last:
-    /// the first frame may come before the timer's first date, and the run may end between the last frame and its fire.
+    /// The loop's 10 ms timer fires between any two frames while a frame takes 25 ms. Counts from the first fire to the
+    /// last one, because the first and the last frame may have no fire before or after them.
     func checkSlowDrawing() {
         Watchdog.shared.feed("slow drawing")
         toolkit.setAnimating(true)
@@ -196,8 +196,8 @@ extension HostChecks {
             "\(fires.count) fires, \(drawn) frames, at most \(longest) between two fires")
     }
 
-    /// Our 10 ms timer fires when it is due, or few iterations later, under a flood of the host's at priority 0.
-    /// Counted in calls of the flood, of which each iteration makes one: a machine that is busy elsewhere delays both.
+    /// The loop's 10 ms timer fires at most a few iterations late under a host flood at priority 0. Counts calls of the
+    /// flood, one per iteration, because a busy machine delays both.
     func checkForeignFlood() {
         Watchdog.shared.feed("a flood of the host's")
         let fires = Fires()
@@ -221,7 +221,7 @@ private final class Fires: @unchecked Sendable {
     private let note: () -> Int
     private var timer: GRunLoop.Timer?
 
-    /// For how many iterations in a row the timer was due at most, and is now.
+    /// The greatest number of iterations in a row in which the timer was due, and the present number.
     private(set) var longestOverdue = 0
     private var overdue = 0
 

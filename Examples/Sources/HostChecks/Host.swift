@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host: GLib's default context, iterated by nobody but GLib's own functions.
+// The host: GLib's own functions iterate its default context.
 
 import CGRunGLib
 import GRunLoop
 import Glibc
 
-/// A closure on its way through a `gpointer`, called until it answers false.
+/// A closure as a `gpointer`. GLib calls it until it returns false.
 private final class Box {
     let body: () -> Bool
     init(_ body: @escaping () -> Bool) { self.body = body }
@@ -34,7 +34,7 @@ enum Host {
     /// Runs a `GMainLoop` for a time, as `gtk_main` does.
     static func run(milliseconds: UInt32) {
         let loop = MainLoop()
-        // Before everything else, so that no flood keeps it from ending.
+        // Its high priority keeps floods from delaying the end.
         let timeout = addTimeout(milliseconds: milliseconds, priority: -200) {
             loop.quit()
             return true
@@ -48,7 +48,7 @@ enum Host {
     }
 }
 
-/// A loop of the host's on GLib's default context.
+/// A GLib main loop on the default context.
 final class MainLoop: @unchecked Sendable {
     private let loop = g_main_loop_new(nil, 0)
 
@@ -58,7 +58,7 @@ final class MainLoop: @unchecked Sendable {
     func quit() { g_main_loop_quit(loop) }
 }
 
-/// A thread that is joined.
+/// A thread that can be joined.
 final class Worker: @unchecked Sendable {
     private let body: @Sendable () -> Void
     private var thread = pthread_t()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold while a toolkit drives: the list.
+// The list of checks while a toolkit drives.
 
 import CGRunGLib
 import Dispatch
@@ -16,9 +16,9 @@ public final class HostChecks: @unchecked Sendable {
         self.gatesFrames = gatesFrames
     }
 
-    /// Returns how many do not hold.
+    /// Returns how many checks fail.
     public func run() -> Int {
-        // The window appears.
+        // Lets the window appear.
         Host.run(milliseconds: 300)
         checkSleeps()
         checkDraining()

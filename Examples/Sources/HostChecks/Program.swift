@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that a toolkit's checks are.
+// The program around a toolkit's checks.
 
 import ArgumentParser
 
 /// `gtk3-checks` and `gtk4-checks`.
 public protocol ChecksProgram: ParsableCommand {
     var options: ChecksOptions { get }
-    /// A window of the toolkit's; nil when there is no display.
+    /// Returns a window of the toolkit; nil without a display.
     func makeToolkit() -> Toolkit?
 }
 

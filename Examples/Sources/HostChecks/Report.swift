@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks found, a line each.
+// The results of the checks, one per line.
 
 import Glibc
 
-/// Prints each fact with its figures, and counts those that do not hold.
+/// Prints each fact with its figures, and counts failed facts.
 final class Report {
     private(set) var failures = 0
 
@@ -15,7 +15,7 @@ final class Report {
     }
 }
 
-/// Ends the process, with a word on what hung, when nobody has fed it for some seconds.
+/// Ends the process with a message if feed() was not called for some seconds.
 final class Watchdog: @unchecked Sendable {
     static let shared = Watchdog()
 
@@ -33,7 +33,7 @@ final class Watchdog: @unchecked Sendable {
         pthread_create(&thread, nil, body, nil)
     }
 
-    /// What comes next.
+    /// Names the next check, and restarts the time.
     func feed(_ what: String) {
         pthread_mutex_lock(&lock)
         self.what = what

@@ -49,7 +49,7 @@ private final class SleepCount {
 }
 
 extension HostChecks {
-    /// Timers of ours, a timeout of the host's, wakes from another thread, an animated window, loops nested to depth 3.
+    /// Uses timers, a timeout of the host, wake-ups from another thread, an animated window, loops nested to depth 3.
     func checkSleeps() {
         toolkit.setAnimating(true)
         defer { toolkit.setAnimating(false) }

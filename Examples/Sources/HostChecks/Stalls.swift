@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks: what stalls a window is told of by its name and by the function at fault, and what is merely busy is not.
+// Checks that a window's stall is reported with its name and the function at fault, and that a busy loop is not.
 
 import CGRunGLib
 import GRunLoop
@@ -43,7 +43,7 @@ extension HostChecks {
         toolkit.setAnimating(true)
         arrange()
         Host.run(milliseconds: 600)
-        // On a busy machine something else may have taken as long.
+        // On a busy machine another callout may have stalled as well.
         let told = reports.all.filter { $0.callout == callout && $0.label == label }
         let isRight =
             told.map(\.isOver) == [false, true] && told[0].frames.contains { $0.description.contains(function) }
@@ -51,7 +51,7 @@ extension HostChecks {
         report.fact(what, isRight, told.map { isRight ? $0.summary : $0.description }.joined(separator: "; "))
     }
 
-    /// Both stalls are in the picture: ours by its label, the callback of GTK's as work of the host.
+    /// The timeline must show both stalls: ours by its label, the GTK callback as work of the host.
     private func checkTimeline(_ timeline: GRunLoop.Timeline) {
         let path = "/tmp/grun-host-checks-\(getpid()).json"
         defer { unlink(path) }
@@ -64,7 +64,7 @@ extension HostChecks {
         }
     }
 
-    /// Of a file of trace events, an event a line; in milliseconds.
+    /// Returns the longest event of a file of trace events in milliseconds. Each event has its own line.
     private func longestEvent(_ name: String, in path: String) -> Double {
         guard let file = fopen(path, "r") else { return 0 }
         defer { fclose(file) }
@@ -78,7 +78,7 @@ extension HostChecks {
         return longest
     }
 
-    /// Many short callouts from a thread, for twice as long as the threshold.
+    /// Another thread posts many short callouts, for twice as long as the threshold.
     private func checkFlood() throws(GRunLoop.SystemError) {
         Watchdog.shared.feed("a flood under a stall monitor")
         let reports = Reports()
@@ -100,10 +100,10 @@ extension HostChecks {
 }
 
 @inline(never) private func handleClick() { work(300) }
-// Not the same code: the compiler would make one function of both.
+// The code differs, because the compiler would merge two equal functions.
 @inline(never) private func saveEverything() { for _ in 0..<30 { work(10) } }
 
-/// What a monitor's thread has told.
+/// The reports of a monitor's thread.
 private final class Reports: @unchecked Sendable {
     private var told: [GRunLoop.StallReport] = []
     private var lock = pthread_mutex_t()

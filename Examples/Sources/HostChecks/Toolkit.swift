@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks need of a toolkit.
+// The interface between the checks and a toolkit.
 
 import Glibc
 
-/// A toolkit with one window. GTK 3 and GTK 4 each make one; everything is called on the main thread.
+/// A toolkit with one window, made by GTK 3 and GTK 4. All calls come on the main thread.
 public struct Toolkit {
-    /// What the window draws.
+    /// The content of the window.
     let drawing: Drawing
-    /// Has the window drawn in every frame, until the number that it returns is given to ``removeTick``.
+    /// Makes the window draw in every frame, until the returned number is passed to ``removeTick``.
     let addTick: () -> UInt32
     let removeTick: (UInt32) -> Void
-    /// A round trip to the display server, which waits for its answer.
+    /// Makes a round trip to the display server, and waits for its reply.
     let roundTrip: () -> Void
-    /// Presents the window anew.
+    /// Presents the window again.
     let present: () -> Void
 
     public init(
@@ -26,7 +26,7 @@ public struct Toolkit {
         self.present = present
     }
 
-    /// Has the window drawn in every frame, or not.
+    /// Turns drawing in every frame on or off.
     func setAnimating(_ isAnimating: Bool) {
         if isAnimating, drawing.tick == nil {
             drawing.tick = addTick()
@@ -36,7 +36,7 @@ public struct Toolkit {
     }
 }
 
-/// What the window's drawing function counts and is told. Main thread only.
+/// The counter and the settings of the window's drawing function. Main thread only.
 public final class Drawing: @unchecked Sendable {
     /// How many frames were drawn so far.
     var frames = 0
@@ -46,7 +46,7 @@ public final class Drawing: @unchecked Sendable {
 
     public init() {}
 
-    /// For the drawing function's `gpointer`. The toolkit holds the drawing.
+    /// The drawing function's `gpointer`. The toolkit retains the drawing.
     public var data: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
     /// The drawing function.

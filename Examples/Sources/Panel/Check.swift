@@ -5,7 +5,7 @@ import ArgumentParser
 import GRunLoop
 import Glibc
 
-/// What the windows' programs are told.
+/// The options of the window programs.
 public struct CheckOptions: ParsableArguments, Sendable {
     @Flag(help: "Press the button, check what the window shows, and end.")
     var check = false
@@ -19,7 +19,7 @@ public struct CheckOptions: ParsableArguments, Sendable {
     public init() {}
 }
 
-/// Drives the panel for two seconds, and says what it saw.
+/// Drives the panel for two seconds, and prints the results.
 @MainActor
 public final class Check {
     private static let phase = Duration.milliseconds(700)
@@ -50,14 +50,14 @@ public final class Check {
             panel.press(false)
             let after = await counts()
             panel.stop()
-            // What was changed last is laid out and drawn before it is looked at.
+            // Waits until the last change is laid out and drawn.
             try? await Task.sleep(for: .milliseconds(100))
             report(before, during, after)
             panel.quit()
         }
     }
 
-    /// How often the two timers fire in a phase.
+    /// Counts the fires of the two timers in a phase.
     private func counts() async -> (byDefault: Int, common: Int) {
         let start = panel.counts
         try? await Task.sleep(for: Self.phase)
@@ -89,7 +89,7 @@ public final class Check {
     }
 }
 
-/// A loop that hangs ends the process, with a word. Not of the main actor: the thread is another one.
+/// Ends the process with a message if the loop hangs. Not on the main actor, because it uses another thread.
 private func startWatchdog() {
     var thread = pthread_t()
     let body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { _ in

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window that is fed by everything that says "main": a task, a background queue, timers of two modes.
+// A window that is updated by everything that uses the main thread: a task, a background queue, timers of two modes.
 
 import Dispatch
 import GRunLoop
 
-/// The program behind the window. GTK's own main loop runs; nothing here polls it, and the only set-up is that
-/// `GRunLoop.main` is touched.
+/// The program behind the window. GTK's own main loop runs, and no code polls it. The only set-up is the first use of
+/// `GRunLoop.main`.
 @MainActor
 public final class Panel {
     private let widgets: Widgets
@@ -22,7 +22,7 @@ public final class Panel {
         self.widgets = widgets
     }
 
-    /// Returns the check that goes on from now, if there is to be one.
+    /// Starts the panel. Returns the running check, if the options ask for one.
     public func start(_ options: CheckOptions) -> Check? {
         start()
         return options.check ? Check(self, options) : nil
@@ -37,7 +37,7 @@ public final class Panel {
                 try? await Task.sleep(for: .milliseconds(100))
             }
         }
-        // Work elsewhere, which hands its progress to the main queue.
+        // Background work that passes its progress to the main queue.
         DispatchQueue.global().async { [widgets] in
             for step in 1...100 {
                 Thread.sleep(milliseconds: 12)
@@ -69,12 +69,12 @@ public final class Panel {
         widgets.setFrames("longest gap between frames \(frames.longest) ms")
     }
 
-    // MARK: What the toolkit tells
+    // MARK: Events of the toolkit
 
-    /// For the `gpointer` of the toolkit's callbacks: the window holds the panel.
+    /// The `gpointer` of the toolkit's callbacks. The window retains the panel.
     public var data: UnsafeMutableRawPointer { Unmanaged.passRetained(self).toOpaque() }
 
-    /// In a callback of the toolkit's, which is on the main thread.
+    /// Called by the toolkit's callbacks, which come on the main thread.
     public nonisolated static func tell(_ data: UnsafeMutableRawPointer?, _ body: @MainActor (Panel) -> Void) {
         let address = UInt(bitPattern: data)
         MainActor.assumeIsolated {
@@ -83,7 +83,7 @@ public final class Panel {
         }
     }
 
-    /// The toggle: a drag would do the same, for as long as it lasts.
+    /// The toggle starts or ends tracking, as a drag would.
     public func trackingToggled(_ isOn: Bool) {
         if isOn, tracking == nil {
             do {
@@ -97,7 +97,7 @@ public final class Panel {
         }
     }
 
-    /// A frame is drawn; `time` is the frame clock's, in microseconds.
+    /// A frame is drawn. `time` is the frame clock's time in microseconds.
     public func frame(at time: Int64) {
         frames.add(time)
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a toolkit offers: the parts of the window, as closures.
+// The parts of the window that a toolkit provides, as closures.
 
-/// The panel's way to the screen. GTK 3 and GTK 4 each make one.
+/// The connection from the panel to a toolkit. GTK 3 and GTK 4 each make one.
 @MainActor
 public struct Widgets {
     public var setText: (String) -> Void
@@ -11,9 +11,9 @@ public struct Widgets {
     /// The line of the timers, and that of the frames.
     public var setTimers: (String) -> Void
     public var setFrames: (String) -> Void
-    /// Presses or releases the toggle button, which tells the panel.
+    /// Presses or releases the toggle button, which notifies the panel.
     public var setTracking: (Bool) -> Void
-    /// Writes what the window shows to a PNG file; answers whether that worked.
+    /// Writes the window's content to a PNG file. Returns whether that worked.
     public var saveScreenshot: (String) -> Bool
     /// Ends the toolkit's main loop.
     public var quit: () -> Void
@@ -35,7 +35,7 @@ public struct Widgets {
     }
 }
 
-/// GTK's cast macros are not for Swift: a widget is seen as what it is.
+/// Replaces GTK's cast macros, which Swift cannot use.
 public func view<Widget, Kind>(_ widget: UnsafeMutablePointer<Widget>, as kind: Kind.Type) -> UnsafeMutablePointer<Kind>
 {
     UnsafeMutableRawPointer(widget).assumingMemoryBound(to: kind)

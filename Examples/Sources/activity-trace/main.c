@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run does, stage by stage: an observer of all of them, and a source, a block and a timer between them. Then the
-// same from the loop's own recorder, which tells the callbacks as well.
+// Prints a run stage by stage: an observer of all activities, with a source, a block and a timer between them. Then it
+// prints the same run from the loop's recorder, which also shows the callbacks.
 
 #include <grun/grun.h>
 
@@ -29,7 +29,7 @@ static gboolean perform(GRunSource *source, gpointer user_data)
 {
     (void)source;
     g_print("    the source is performed\n");
-    // The run returns at the end of the pass in which a source was handled, if it was asked to; this one was not.
+    // The run returns after the pass that handled a source only if that was requested; this run did not request it.
     return *(gboolean *)user_data ? G_SOURCE_CONTINUE : G_SOURCE_REMOVE;
 }
 
@@ -72,7 +72,7 @@ int main(void)
     grun_source_signal(source);
     grun_loop_run_in_mode(loop, mode, 0, FALSE);
     g_auto(GStrv) lines = grun_loop_stop_tracing(loop);
-    // Behind the name of a callback stands what tells it from others.
+    // Prints each callback's name without the details in parentheses, which differ between runs.
     for (guint i = 0; lines[i] != NULL; i++)
         g_print("%.*s\n", (int)strcspn(lines[i], "("), lines[i]);
     return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A daemon: reads its configuration again on SIGHUP, keeps a child alive, takes values from threads, writes statistics
-// when there is nothing else to do, and stops on SIGTERM and SIGINT: what was accepted is delivered, the child is ended
-// and reaped, and the exit status is 0. The same in Swift is daemon; Examples/daemon.conf explains the configuration.
+// A daemon: it reads its configuration again on SIGHUP, keeps a child alive, receives values from threads, and writes
+// statistics when it is idle. On SIGTERM and SIGINT it delivers the accepted values, ends and reaps the child, and
+// exits with status 0. The same program in Swift is daemon. Examples/daemon.conf explains the configuration.
 
 #define _GNU_SOURCE
 
@@ -19,12 +19,12 @@
 
 extern char **environ;
 
-// The mode of the last run: it holds what must come to its end, and so it is finished when all has.
+// The mode of the last run. It holds everything that must finish, so the mode is finished when all of it is.
 #define MODE_STOPPING "stopping"
 
 enum { CAPACITY = 1024, DAY = 86400000 };
 
-// MARK: What the daemon is told
+// MARK: Configuration
 
 typedef struct {
     char **child; // a program and its arguments; empty: none
@@ -50,7 +50,7 @@ static char **words_of(const char *text)
     return (char **)g_ptr_array_free(words, FALSE);
 }
 
-// What is wrong with the setting; NULL: nothing.
+// Returns what is wrong with the setting; NULL if nothing is.
 static char *set(Configuration *configuration, const char *name, const char *value)
 {
     const struct {
@@ -83,7 +83,7 @@ static char *set(Configuration *configuration, const char *name, const char *val
     return g_strdup_printf("no setting is called %s", name);
 }
 
-// NULL, with what is wrong in `why`.
+// Returns NULL and the reason in `why` on failure.
 static Configuration *configuration_read(const char *path, char **why)
 {
     FILE *file = fopen(path, "re");
@@ -127,9 +127,9 @@ static Configuration *configuration_read(const char *path, char **why)
     return NULL;
 }
 
-// MARK: What the daemon has
+// MARK: State
 
-// What follows the end of the child.
+// What the daemon does after the child has ended.
 typedef enum { NEXT_LATER, NEXT_AT_ONCE, NEXT_NOTHING } Next;
 
 typedef struct {
@@ -142,18 +142,18 @@ typedef struct {
 
     GRunChannel *channel;
     GPtrArray *workers; // of GRunThread
-    // What the threads count together. They are added to after the channel has the value: until the threads have ended,
-    // more may have been received than was sent.
+    // Counters of all threads. A thread adds to them after the channel has the value, so more values may have been
+    // received than sent, until the threads have ended.
     atomic_ullong sent, dropped;
     unsigned long long received;
-    gint64 slowest; // the longest time that a reading was on its way since the last statistics
+    gint64 slowest; // the longest delay of a reading since the last statistics
 
     GRunIdleQueue *idle;
     GRunTimer *statistics;
 
     GRunChildSource *child; // waits for the end of the child; NULL if there is none
-    GRunFdSource *output;   // reads what the child prints; NULL after the end of that
-    GString *line;          // the beginning of a line whose end has not come yet
+    GRunFdSource *output;   // reads the child's output; NULL after its end
+    GString *line;          // the beginning of a line that is not complete yet
     char *report;           // how the child has ended, while its output is read to the end
     gint pid;
     long long lifetime;
@@ -175,7 +175,7 @@ static void forget_timer(GRunTimer **timer)
 
 // MARK: Threads that send values
 
-// What a thread has to tell the loop; of what it is made is left out here.
+// A message from a thread to the loop. A real program would have its content here.
 typedef struct {
     gint64 date;
 } Reading;
@@ -191,7 +191,7 @@ static gboolean send_reading(GRunTimer *timer, gpointer user_data)
         atomic_fetch_add_explicit(&daemon->sent, 1, memory_order_relaxed);
         return G_SOURCE_CONTINUE;
     case GRUN_SEND_RESULT_FULL:
-        // The loop is behind. A reading that comes late is worth nothing: better lose it than wait with it.
+        // The channel is full. A late reading is worthless, so it is dropped.
         g_free(reading);
         atomic_fetch_add_explicit(&daemon->dropped, 1, memory_order_relaxed);
         return G_SOURCE_CONTINUE;
@@ -201,7 +201,7 @@ static gboolean send_reading(GRunTimer *timer, gpointer user_data)
     }
 }
 
-// Returns when they have ended, which is at once: none of them ever waits for anything but its timer.
+// Returns when the threads have ended. That is immediate, because they wait for their timers only.
 static void stop_workers(Daemon *daemon)
 {
     for (guint i = 0; i < daemon->workers->len; i++)
@@ -211,7 +211,7 @@ static void stop_workers(Daemon *daemon)
     g_ptr_array_set_size(daemon->workers, 0);
 }
 
-// Ends the threads that there are and starts others.
+// Ends the present threads and starts others.
 static void start_workers(Daemon *daemon)
 {
     stop_workers(daemon);
@@ -295,11 +295,11 @@ static void say_line(Daemon *daemon, gsize length)
     g_string_erase(daemon->line, 0, (gssize)MIN(length + 1, daemon->line->len));
 }
 
-// No further line comes.
+// Called when no further line comes.
 static void close_output(Daemon *daemon)
 {
     gint fd = grun_fd_source_get_fd(daemon->output);
-    // The source goes first: another file may get the number.
+    // The source is invalidated first, because another file may get the number.
     grun_fd_source_invalidate(daemon->output);
     g_clear_pointer(&daemon->output, grun_fd_source_unref);
     close(fd);
@@ -338,8 +338,8 @@ static gboolean output_is_late(GRunTimer *timer, gpointer user_data)
     return G_SOURCE_REMOVE;
 }
 
-// The end of the child and the end of its output are two events, and either may come first: the output may wait in the
-// pipe when the child has ended, and a child may close its output and go on. What follows needs both.
+// The end of the child and the end of its output are two events in any order: output may remain in the pipe after the
+// child's end, and a child may close its output and go on. The next step needs both.
 static void child_has_ended(GRunChildSource *source, gint status, const GError *error, gpointer user_data)
 {
     (void)source;
@@ -353,7 +353,7 @@ static void child_has_ended(GRunChildSource *source, gint status, const GError *
         go_on(daemon);
         return;
     }
-    // Another process may have the output, too: one that the child has started.
+    // Another process that the child has started may hold the output as well.
     daemon->cut = grun_timer_new(daemon->configuration->patience / 1e3, FALSE, output_is_late, daemon, NULL);
     grun_loop_add_timer(daemon->loop, daemon->cut, GRUN_MODE_DEFAULT);
     grun_loop_add_timer(daemon->loop, daemon->cut, MODE_STOPPING);
@@ -380,7 +380,7 @@ static gboolean watch_child(Daemon *daemon, pid_t pid, gint output, GError **err
     return FALSE;
 }
 
-// Starts a program that prints to a pipe. Returns an errno, 0 for none; the pipe's other end is in `output`.
+// Starts a program that prints to a pipe. Returns 0 or an errno. `output` is the pipe's read end.
 static int spawn(char **command, pid_t *pid, gint *output)
 {
     int ends[2];
@@ -392,7 +392,7 @@ static int spawn(char **command, pid_t *pid, gint *output)
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
     int error = posix_spawnp(pid, command[0], &actions, NULL, command, environ);
     posix_spawn_file_actions_destroy(&actions);
-    // The output would never end otherwise.
+    // Without this close, the output would never end.
     close(ends[1]);
     if (error != 0)
         close(ends[0]);
@@ -417,7 +417,7 @@ static void start_child(Daemon *daemon)
         reason = g_strdup_printf("child %s: %s", command[0], g_strerror(refused));
     } else if (!watch_child(daemon, pid, output, &error)) {
         close(output);
-        // Nobody would learn of its end.
+        // No source would report the end of this child.
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
         reason = g_strdup_printf("child %s: %s", command[0], error->message);
@@ -445,7 +445,7 @@ static void end_child(Daemon *daemon)
 {
     if (daemon->child == NULL)
         return;
-    // Only this thread reaps it, so the number is still the child's.
+    // Only this thread reaps the child, so the number still belongs to it.
     kill(grun_child_source_get_pid(daemon->child), SIGTERM);
     forget_timer(&daemon->kill);
     daemon->kill = grun_timer_new(daemon->configuration->patience / 1e3, FALSE, patience_is_over, daemon, NULL);
@@ -453,7 +453,7 @@ static void end_child(Daemon *daemon)
     grun_loop_add_timer(daemon->loop, daemon->kill, MODE_STOPPING);
 }
 
-// Another command ends the child, and the next follows at once; other delays hold from the next end on.
+// A different command ends the child, and the next one follows immediately. New delays apply from the next end on.
 static void configure_child(Daemon *daemon, gboolean is_other)
 {
     Configuration *configuration = daemon->configuration;
@@ -480,7 +480,7 @@ static void write_statistics(gpointer user_data)
     daemon->slowest = 0;
 }
 
-// They are written when there is nothing else to do. While there is they wait, and are not asked for twice.
+// Statistics are written when the daemon is idle. Until then they wait, and are enqueued only once.
 static gboolean ask_for_statistics(GRunTimer *timer, gpointer user_data)
 {
     (void)timer;
@@ -535,10 +535,10 @@ static gboolean stop(GRunSignalSource *source, guint64 count, gpointer user_data
     return G_SOURCE_CONTINUE;
 }
 
-// First of all: a signal that comes from now on is handled.
+// Called first, so that every later signal is handled.
 static gboolean listen_to_signals(Daemon *daemon, GError **error)
 {
-    // Whoever has started us may have ignored SIGCHLD: then the kernel would not tell how a child has ended.
+    // The parent may have ignored SIGCHLD. Then the kernel would not report how a child has ended.
     signal(SIGCHLD, SIG_DFL);
     const gint numbers[] = {SIGTERM, SIGINT, SIGHUP};
     for (guint i = 0; i < G_N_ELEMENTS(numbers); i++) {
@@ -558,7 +558,7 @@ static void run(Daemon *daemon)
     daemon->channel = grun_channel_new(CAPACITY, g_free);
     grun_channel_receive(daemon->channel, daemon->loop, GRUN_MODE_DEFAULT, handle_reading, daemon, NULL);
     grun_loop_add_channel(daemon->loop, daemon->channel, MODE_STOPPING);
-    // A mode takes a descriptor when it first runs: now, since in the end there may be none.
+    // A mode needs a descriptor at its first run. It gets one now, because at the end none may be free.
     grun_loop_run_in_mode(daemon->loop, MODE_STOPPING, 0, FALSE);
     daemon->idle = grun_idle_queue_new(0);
     grun_loop_add_idle_queue(daemon->loop, daemon->idle, GRUN_MODE_DEFAULT);
@@ -568,7 +568,7 @@ static void run(Daemon *daemon)
     start_child(daemon);
     grun_loop_run(daemon->loop);
 
-    // Stopped.
+    // The run was stopped.
     grun_channel_close(daemon->channel);
     stop_workers(daemon);
     g_print("stopping: signal %d, %llu values to deliver\n", daemon->stop_signal,
@@ -576,7 +576,7 @@ static void run(Daemon *daemon)
     daemon->next = NEXT_NOTHING;
     forget_timer(&daemon->restart);
     end_child(daemon);
-    // The channel leaves the mode when all is delivered, the child when it was reaped, the output when it was read.
+    // The channel leaves the mode when all is delivered, the child when it is reaped, the output when it is read.
     grun_loop_run_in_mode(daemon->loop, MODE_STOPPING, G_MAXDOUBLE, FALSE);
     g_print("stopped: %llu sent, %llu received, %llu dropped\n", atomic_load(&daemon->sent), daemon->received,
         atomic_load(&daemon->dropped));

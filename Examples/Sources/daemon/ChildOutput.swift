@@ -10,7 +10,7 @@ import Glibc
     /// For the child. The daemon closes its own copy, because the output would never end otherwise.
     private(set) var writeEnd: Int32
     private var source: GRunLoop.DescriptorSource?
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of a line that is not complete yet.
     private var rest: [UInt8] = []
 
     init() throws(StartError) {
@@ -54,10 +54,10 @@ import Glibc
         end()
     }
 
-    /// No further line comes. The second time it does nothing.
+    /// Called when no further line comes. A second call has no effect.
     func close() {
         closeWriteEnd()
-        // The source goes first: another file may get the number.
+        // The source is invalidated first, because another file may get the number.
         source?.invalidate()
         source = nil
         Self.close(&readEnd)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon is told in its file, which Examples/daemon.conf explains.
+// The daemon's configuration file. Examples/daemon.conf explains it.
 
 import Glibc
 

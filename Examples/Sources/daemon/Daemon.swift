@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The daemon: what it waits for, and what follows.
+// The daemon: the events that it waits for, and its reactions.
 
 import GRunLoop
 import Glibc
 
 @MainActor final class Daemon {
-    /// The mode of the last run: it holds what must come to its end, and so it is finished when all has.
+    /// The mode of the last run. It holds everything that must finish, so the mode is finished when all of it is.
     private static let stopping: GRunLoop.Mode = "stopping"
 
     private let path: String
@@ -19,7 +19,7 @@ import Glibc
     private var statistics: GRunLoop.Timer?
     private var stopSignal: Int32 = 0
     private var received = 0
-    /// The longest time that a reading was on its way since the last statistics.
+    /// The longest delay of a reading since the last statistics.
     private var slowest = Duration.zero
     private var reloads = 0
 
@@ -34,7 +34,7 @@ import Glibc
         try listen()
         say("started: process \(getpid())")
         channel.receive(on: loop, inModes: [.default, Self.stopping]) { @MainActor in self.handle($0) }
-        // A mode takes a descriptor when it first runs: now, since in the end there may be none.
+        // A mode needs a descriptor at its first run. It gets one now, because at the end none may be free.
         loop.run(mode: Self.stopping, for: .zero)
         loop.add(idle, forMode: .default)
         startWorking()
@@ -43,9 +43,9 @@ import Glibc
         stop()
     }
 
-    /// First of all: a signal that comes from now on is handled.
+    /// Called first, so that every later signal is handled.
     private func listen() throws {
-        // Whoever has started us may have ignored SIGCHLD: then the kernel would not tell how a child has ended.
+        // The parent may have ignored SIGCHLD. Then the kernel would not report how a child has ended.
         signal(SIGCHLD, SIG_DFL)
         for number in [SIGTERM, SIGINT] {
             let source = try GRunLoop.SignalSource(number) { @MainActor source, _ in
@@ -87,7 +87,7 @@ import Glibc
         if configuration.work > 0 { usleep(UInt32(configuration.work) * 1000) }
     }
 
-    /// They are written when there is nothing else to do. While there is they wait, and are not asked for twice.
+    /// Statistics are written when the daemon is idle. Until then they wait, and are enqueued only once.
     private func askForStatistics() {
         guard idle.count == 0 else { return say("busy: the statistics wait, and \(channel.count) values") }
         idle.enqueue { @MainActor in self.writeStatistics() }
@@ -105,7 +105,7 @@ import Glibc
         workers.stop()
         say("stopping: signal \(stopSignal), \(workers.sent - received) values to deliver")
         supervisor.stop()
-        // The channel leaves the mode when all is delivered, the child when it was reaped, the output when it was read.
+        // The channel leaves the mode when all is delivered, the child when it is reaped, the output when it is read.
         loop.run(mode: Self.stopping)
         say("stopped: \(workers.sent) sent, \(received) received, \(workers.dropped) dropped")
     }

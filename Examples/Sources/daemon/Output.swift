@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the daemon says: lines, each written at once, also where the output is no terminal.
+// Prints lines without buffering, even if the output is not a terminal.
 
 import Glibc
 

@@ -4,23 +4,23 @@
 import GRunLoop
 import Glibc
 
-/// Keeps a child alive: one that ends is started again, after a delay that grows as long as children end soon.
+/// Keeps a child alive. It restarts a child that has ended, after a delay that grows as long as children end soon.
 @MainActor final class Supervisor {
-    /// What follows the end of the child.
+    /// What the daemon does after the child has ended.
     private enum Next {
         case later, atOnce, nothing
     }
 
     private(set) var startedChildren = 0
     private let loop: GRunLoop
-    /// Where the end of the child is waited for.
+    /// The modes in which the supervisor waits for the child's end.
     private let modes: [GRunLoop.Mode]
     private var configuration: Configuration
     private var delay: Int
     private var next = Next.later
     /// Waits for the end of the child; nil if there is none.
     private var child: GRunLoop.ChildSource?
-    /// Reads what the child prints; nil after the end of that.
+    /// Reads the child's output; nil after its end.
     private var output: ChildOutput?
     /// How the child has ended, while its output is read to the end.
     private var report: String?
@@ -68,14 +68,14 @@ import Glibc
         do {
             try watch(pid, output)
         } catch {
-            // Nobody would learn of its end.
+            // No source would report the end of this child.
             Glibc.kill(pid, SIGKILL)
             waitpid(pid, nil, 0)
             throw error
         }
     }
 
-    /// Another command ends the child, and the next follows at once; other delays hold from the next end on.
+    /// A different command ends the child, and the next one follows immediately. New delays apply from the next end on.
     func apply(_ configuration: Configuration) {
         let isOther = configuration.child != self.configuration.child
         self.configuration = configuration
@@ -90,7 +90,7 @@ import Glibc
         }
     }
 
-    /// Ends the child: when no mode has anything of the supervisor's any more, it was reaped.
+    /// Ends the child. When no mode contains items of the supervisor any more, the child was reaped.
     func stop() {
         next = .nothing
         restart?.invalidate()
@@ -126,8 +126,8 @@ import Glibc
         self.output = output
     }
 
-    /// The end of the child and the end of its output are two events, and either may come first: the output may wait in
-    /// the pipe when the child has ended, and a child may close its output and go on. What follows needs both.
+    /// The end of the child and the end of its output are two events in any order: output may remain in the pipe after
+    /// the child's end, and a child may close its output and go on. The next step needs both.
     private func childHasEnded(_ pid: pid_t, _ outcome: GRunLoop.ChildSource.Outcome) {
         child = nil
         kill?.invalidate()
@@ -140,7 +140,7 @@ import Glibc
             }
         report = "child \(pid): \(how), after \(lifetime) ms"
         if output == nil { return goOn() }
-        // Another process may have the output, too: one that the child has started.
+        // Another process that the child has started may hold the output as well.
         let patience = configuration.patience
         let timer = GRunLoop.Timer(interval: .milliseconds(patience), repeats: false) { @MainActor _ in
             say("child \(pid): its output has not ended within \(patience) ms, and is closed")
@@ -183,7 +183,7 @@ import Glibc
 
     private func endChild() {
         guard let child else { return }
-        // Only this thread reaps it, so the number is still the child's.
+        // Only this thread reaps the child, so the number still belongs to it.
         Glibc.kill(child.pid, SIGTERM)
         let patience = configuration.patience
         kill?.invalidate()

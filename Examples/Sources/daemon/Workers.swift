@@ -4,15 +4,15 @@
 import GRunLoop
 import Synchronization
 
-/// What a thread has to tell the loop; of what it is made is left out here.
+/// A message from a thread to the loop. A real program would have its content here.
 struct Reading: Sendable {
     let date: GRunLoop.Instant
 }
 
-/// Threads, each with a loop of its own, in which a timer sends a reading.
+/// Threads with their own loops. A timer in each loop sends a reading.
 @MainActor final class Workers {
-    /// What the threads count together. They are added to after the channel has the reading: until the threads have
-    /// ended, more may have been received than was sent.
+    /// Counters of all threads. A thread adds to them after the channel has the reading, so more readings may have been
+    /// received than sent, until the threads have ended.
     private final class Counts: Sendable {
         let sent = Atomic<Int>(0)
         let dropped = Atomic<Int>(0)
@@ -29,7 +29,7 @@ struct Reading: Sendable {
         self.channel = channel
     }
 
-    /// Ends the threads that there are and starts others.
+    /// Ends the present threads and starts others.
     func start(_ count: Int, interval: Duration) {
         stop()
         for worker in 0..<count {
@@ -41,7 +41,7 @@ struct Reading: Sendable {
         }
     }
 
-    /// Returns when they have ended, which is at once: none of them ever waits for anything but its timer.
+    /// Returns when the threads have ended. That is immediate, because they wait for their timers only.
     func stop() {
         for thread in threads { thread.stop() }
         for thread in threads { thread.join() }
@@ -54,7 +54,7 @@ struct Reading: Sendable {
             let timer = GRunLoop.Timer(interval: interval, repeats: true, isolation: here) { timer in
                 switch channel.trySend(Reading(date: GRunLoop.now)) {
                 case .enqueued: counts.sent.add(1, ordering: .relaxed)
-                // The loop is behind. A reading that comes late is worth nothing: better lose it than wait with it.
+                // The channel is full. A late reading is worthless, so it is dropped.
                 case .full: counts.dropped.add(1, ordering: .relaxed)
                 case .closed: timer.invalidate()
                 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A daemon: reads its configuration again on SIGHUP, keeps a child alive, takes values from threads, writes statistics
-// when there is nothing else to do, and stops on SIGTERM and SIGINT: what was accepted is delivered, the child is ended
-// and reaped, and the exit status is 0. The same in C is daemon-c.
+// A daemon: it reads its configuration again on SIGHUP, keeps a child alive, receives values from threads, and writes
+// statistics when it is idle. On SIGTERM and SIGINT it delivers the accepted values, ends and reaps the child, and
+// exits with status 0. The same program in C is daemon-c.
 
 import GRunLoop
 import Glibc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gtk3-host and gtk4-host share: a label that can be dragged on, and two timers. The drag pushes the tracking
-// mode, so that the background timer of the default mode pauses; the timer of the common modes goes on, and so does GTK
-// itself.
+// The code that gtk3-host and gtk4-host share: a label that can be dragged on, and two timers. A drag pushes the
+// tracking mode, so the background timer of the default mode pauses. The timer of the common modes goes on, and so does
+// GTK itself.
 
 #include <grun/grun.h>
 #include <gtk/gtk.h>
@@ -22,7 +22,7 @@ struct Panel {
     GRunLoop *loop;
     Counter background, common;
     guint tracking;
-    // Of --check: what was counted when the drag began, and whether all is as it must be.
+    // State of --check: the counts at the beginning of the drag, and whether everything is right so far.
     guint background_before, common_before;
     gboolean passed;
 };
@@ -89,7 +89,7 @@ static void check_begin(gpointer user_data)
     grun_loop_perform_after(panel->loop, 0.3, GRUN_MODE_COMMON, check_end, panel, NULL);
 }
 
-// MARK: Begin and end
+// MARK: Beginning and end
 
 static void start(Panel *panel, Counter *counter, const char *mode)
 {
@@ -108,7 +108,7 @@ static void panel_begin(Panel *panel, gboolean checks)
 {
     g_signal_connect(panel->drag, "drag-begin", G_CALLBACK(begin), panel);
     g_signal_connect(panel->drag, "drag-end", G_CALLBACK(end), panel);
-    // All the set-up there is: from here on GTK's loop serves this one.
+    // This is the whole set-up. From here on GTK's loop serves the run loop.
     panel->loop = grun_loop_get_main();
     start(panel, &panel->background, GRUN_MODE_DEFAULT);
     start(panel, &panel->common, GRUN_MODE_COMMON);

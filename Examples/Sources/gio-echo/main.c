@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server of GIO's inside a mode: its sockets belong to a context of its own, which the loop serves in the mode
-// "network" and in no other. Timers of the run loop go on beside it, in the same sleep. The client is a thread that
-// talks to it on loopback.
+// A GIO server in a mode. Its sockets belong to a separate context, which the loop serves only in the mode "network".
+// Timers of the run loop go on beside it, in the same sleep. The client is a thread that connects over the loopback
+// interface.
 
 #include <gio/gio.h>
 #include <grun/grun.h>
@@ -68,7 +68,7 @@ static gpointer talk(gpointer user_data)
         g_autofree char *reply = g_data_input_stream_read_line(input, NULL, NULL, NULL);
         g_print("client: %s\n", reply);
     }
-    // From another thread: enqueues and wakes.
+    // Called on another thread: enqueues the function and wakes the loop.
     grun_loop_post(server->loop, MODE_NETWORK, client_is_done, server, NULL);
     return NULL;
 }
@@ -77,7 +77,7 @@ int main(void)
 {
     Server server = {.loop = grun_loop_get_current()};
 
-    // What GIO starts while the context is the thread's default one belongs to it.
+    // Operations that GIO starts while this context is the thread's default context belong to it.
     GMainContext *context = g_main_context_new();
     g_main_context_push_thread_default(context);
     GSocketService *service = g_socket_service_new();

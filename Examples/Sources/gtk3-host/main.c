@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GTK 3 owns the loop: gtk_main(). What happens in the window is in drag-panel.h.
+// GTK 3 owns the loop: gtk_main(). The code of the window is in drag-panel.h.
 //
 // usage: gtk3-host [--check]    --check: the program drags by itself, says what it saw, and ends
 

@@ -47,7 +47,7 @@ private func connect(
     g_signal_connect_data(widget, signal, handler, data, nil, GConnectFlags(rawValue: 0))
 }
 
-// MARK: What GTK calls, on the main thread
+// MARK: Callbacks of GTK, on the main thread
 
 private let destroyed: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void = { _, _ in
     gtk_main_quit()

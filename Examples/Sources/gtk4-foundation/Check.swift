@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The window checks itself: what has arrived, and that the timer has not waited for anybody.
+// The window's self-check: which parts have arrived, and whether the timer was delayed.
 
 import Foundation
 
@@ -21,7 +21,7 @@ import Foundation
         if part == .timer { ticks.append(.now) }
     }
 
-    /// Everything is there, and a second has passed; or it takes too long.
+    /// Everything has arrived and a second has passed, or it takes too long.
     var isOver: Bool { ticks.count >= 20 && told.count == Part.allCases.count || ticks.count >= 200 }
 
     func status() -> Int32 {
@@ -39,13 +39,13 @@ import Foundation
         return lines.allSatisfy(\.1) ? 0 : 1
     }
 
-    /// One of three was posted: the queue has coalesced them.
+    /// The queue has coalesced the notifications if it posted one of three.
     private func isSparse(_ text: String?) -> Bool {
         let numbers = (text ?? "").split { !$0.isNumber }.compactMap { Int($0) }
         return numbers.count == 2 && numbers[0] >= 10 && 2 * numbers[0] <= numbers[1]
     }
 
-    /// Of a server on this machine, which sends one page.
+    /// Starts a server on this machine that sends one page, and returns the page's address.
     func address() throws -> String {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()

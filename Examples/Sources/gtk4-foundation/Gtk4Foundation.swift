@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GTK 4 window that Foundation feeds: a timer, a process, a session and a notification queue, which all live on
-// RunLoop.main. Nobody runs that one and nothing polls it: GRunLoop serves it, and GTK drives.
+// A GTK 4 window that Foundation updates: a timer, a process, a session and a notification queue, all on RunLoop.main.
+// No code runs or polls RunLoop.main: GRunLoop serves it, and GTK drives.
 //
 // usage: gtk4-foundation [URL]     loads that
 //        gtk4-foundation --check   loads from a server of its own, says what has arrived, and ends
@@ -13,7 +13,7 @@ import GRunLoopFoundation
 
 @main struct Gtk4Foundation {
     @MainActor static func main() throws {
-        // In the place of a timeout that runs Foundation's loop 20 times a second.
+        // Replaces a timeout that runs Foundation's loop 20 times a second.
         let serving = try GRunLoop.main.serve(RunLoop.main)
         let arguments = CommandLine.arguments.dropFirst()
         let check = arguments.first == "--check" ? Check() : nil
@@ -25,7 +25,7 @@ import GRunLoopFoundation
     }
 }
 
-/// What the window shows, a line each.
+/// The lines of the window.
 enum Part: String, CaseIterable {
     case timer, process, session, notifications
 }
@@ -71,7 +71,7 @@ enum Part: String, CaseIterable {
         for part in Part.allCases {
             let label = gtk_label_new("\(part.rawValue): nothing yet")
             gtk_box_append(UnsafeMutableRawPointer(box)?.assumingMemoryBound(to: GtkBox.self), label)
-            // It is held: what is posted when idle may come after the window has gone.
+            // The label is retained, because an idle notification may come after the window is closed.
             labels[part] = OpaquePointer(g_object_ref(label))
         }
         window = gtk_application_window_new(application)
@@ -90,12 +90,12 @@ enum Part: String, CaseIterable {
         check?.has(part, text)
     }
 
-    // MARK: What Foundation feeds it with
+    // MARK: Updates by Foundation
 
     private static let ticked = Notification.Name("org.example.grunloop.ticked")
 
     private func startTimer() {
-        // Three are enqueued at each tick, and one is posted: when there is nothing else to do.
+        // Each tick enqueues three notifications, and one of them is posted when the loop is idle.
         _ = NotificationCenter.default.addObserver(forName: Self.ticked, object: nil, queue: nil) { _ in
             MainActor.assumeIsolated {
                 self.posted += 1
@@ -108,7 +108,7 @@ enum Part: String, CaseIterable {
         }
     }
 
-    /// Whether it was the last one.
+    /// Returns whether this was the last tick.
     private func tick() -> Bool {
         ticks += 1
         show(.timer, "\(ticks) times")

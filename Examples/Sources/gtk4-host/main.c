@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GTK 4 owns the loop: g_application_run(). What happens in the window is in drag-panel.h.
+// GTK 4 owns the loop: g_application_run(). The code of the window is in drag-panel.h.
 //
 // usage: gtk4-host [--check]    --check: the program drags by itself, says what it saw, and ends
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window that stands still: a button whose handler takes 300 ms, a timer that does, and a thread that has many small
-// things done. A stall monitor and a timeline name the two that are at fault, and not the third.
+// A window that stalls: a button whose handler takes 300 ms, a timer that takes as long, and a thread that posts many
+// short functions. A stall monitor and a timeline name the first two, and not the third.
 //
 // usage: gtk4-stall [--check]    --check: clicks by itself, says what was told, and ends
 
@@ -12,7 +12,7 @@ typedef struct {
     GtkWidget *button;
     gboolean checks;
     GMutex mutex;
-    /// What the monitor has told, one after the other.
+    /// The reports of the monitor, one after the other.
     GString *told;
     GThread *flood;
     gint is_over;
@@ -20,7 +20,7 @@ typedef struct {
     int status;
 } Program;
 
-// In pieces: a call that comes last takes the place of its caller, which would not be on the stack.
+// Works in pieces, because a call at the end of a function replaces its caller on the stack.
 static void keep_busy(gint64 milliseconds)
 {
     gint64 end = g_get_monotonic_time() + milliseconds * 1000;
@@ -97,7 +97,7 @@ static gboolean names(Program *program, const char *what, const char *text, cons
     return does;
 }
 
-/// The longest event of a name in a file of trace events, in milliseconds.
+/// Returns the longest event with a name in a file of trace events, in milliseconds.
 static double longest(const char *events, const char *name)
 {
     double longest = 0;

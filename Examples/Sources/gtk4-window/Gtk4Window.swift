@@ -51,7 +51,7 @@ final class Application {
         check = makePanel(in: application).start(options)
     }
 
-    /// What GTK calls, on the main thread.
+    /// GTK's callbacks, on the main thread.
     private static let activated: @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?) -> Void = {
         _, me in
         let me = UInt(bitPattern: me)

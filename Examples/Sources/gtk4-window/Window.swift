@@ -42,7 +42,7 @@ func makePanel(in application: UnsafeMutablePointer<GtkApplication>) -> Panel {
     return panel
 }
 
-// MARK: What GTK calls, on the main thread
+// MARK: Callbacks of GTK, on the main thread
 
 private let toggled: @convention(c) (UnsafeMutablePointer<GtkToggleButton>?, UnsafeMutableRawPointer?) -> Void = {
     let isOn = gtk_toggle_button_get_active($0) != 0
@@ -55,7 +55,7 @@ private let tick: GtkTickCallback = { _, clock, data in
     return 1
 }
 
-/// What the window's child shows, on the window's background, drawn once more by the window's own renderer.
+/// Draws the window's child and background once more with the window's own renderer.
 private func save(
     _ child: UnsafeMutablePointer<GtkWidget>, of window: UnsafeMutablePointer<GtkWidget>, to path: String
 )

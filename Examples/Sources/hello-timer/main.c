@@ -22,7 +22,7 @@ static void forget(gpointer user_data)
 
 int main(void)
 {
-    // The loop belongs to the thread: no reference is taken, and none given back.
+    // The thread owns the loop, so the program neither takes nor releases a reference.
     GRunLoop *loop = grun_loop_get_current();
     guint count = 0;
 
@@ -33,7 +33,7 @@ int main(void)
     g_print("%s, the timer is %s\n", result == GRUN_RESULT_STOPPED ? "stopped" : "finished",
         grun_timer_is_valid(timer) ? "valid" : "invalid");
 
-    // Misuse is said, and does nothing: the program goes on.
+    // Misuse is logged and has no effect, so the program goes on.
     if (g_getenv("HELLO_MISUSE") != NULL)
         grun_loop_add_timer(loop, NULL, GRUN_MODE_DEFAULT);
     return 0;

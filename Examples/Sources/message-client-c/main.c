@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks message-service-c, or message-service-py, whichever runs: for a reply at once, about a file that only this
-// side has opened, and for one that takes its time, while this side's own loop goes on. Then it stops the service.
+// A client of message-service-c or message-service-py, whichever runs. It requests an immediate reply, a count of a
+// file that only this side has opened, and a reply that takes its time, while this side's own loop goes on. Then it
+// stops the service.
 
 #include <grun/grun.h>
 #include <string.h>
@@ -8,14 +9,14 @@
 
 #define NAME "org.example.words"
 
-// What a message means, as both sides have agreed.
+// The ids of messages, as agreed by both sides.
 enum { COUNT_WORDS = 1, COUNT_WORDS_OF_FILE = 2, REMIND = 3, STOP = 4, NONSENSE = 99 };
 
-// The reply as text; NULL with an error.
+// Returns the reply as text; NULL with an error.
 static char *ask(GRunRemoteMessagePort *port, gint32 id, const char *text, gint fd, GError **error)
 {
     g_autoptr(GBytes) data = g_bytes_new(text, strlen(text));
-    // A second until the service takes the message, and ten until it has replied. Meanwhile this loop runs.
+    // The service has a second to take the message, and ten to reply. Meanwhile this loop runs.
     g_autoptr(GRunMessage) reply = grun_remote_message_port_request(
         port, id, data, &fd, fd >= 0 ? 1 : 0, 1, 10, GRUN_MODE_DEFAULT, error);
     if (reply == NULL)
@@ -67,7 +68,7 @@ int main(void)
     g_print("nonsense: %s\n", nothing != NULL ? nothing : error->message);
     g_clear_error(&error);
 
-    // Wants no reply. What is asked of a service that ends has none either.
+    // This message wants no reply. A request to a service that has ended gets no reply either.
     if (!grun_remote_message_port_send(port, STOP, NULL, NULL, 0, 1, NULL, &error))
         g_printerr("%s\n", error->message);
     g_clear_error(&error);

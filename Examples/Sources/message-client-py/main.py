@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks message-service-py, or message-service-c, whichever runs: for a reply at once, about a file that only this
-side has opened, and for one that takes its time, while this side's own loop goes on. Then it stops the service."""
+"""A client of message-service-py or message-service-c, whichever runs. It requests an immediate reply, a count of a
+file that only this side has opened, and a reply that takes its time, while this side's own loop goes on. Then it
+stops the service."""
 import os
 import sys
 
@@ -10,15 +11,15 @@ gi.require_version("GRun", "1.0")
 from gi.repository import GLib, GRun
 
 NAME = "org.example.words"
-# What a message means, as both sides have agreed.
+# The ids of messages, as agreed by both sides.
 COUNT_WORDS, COUNT_WORDS_OF_FILE, REMIND, STOP = range(1, 5)
 NONSENSE = 99
 
 
 def ask(number, text=b"", descriptors=None):
-    """The reply, or why there is none."""
+    """Prints the reply, or why there is none."""
     try:
-        # A second until the service takes the message, and ten until it has replied. Meanwhile this loop runs.
+        # The service has a second to take the message, and ten to reply. Meanwhile this loop runs.
         reply = port.request(number, GLib.Bytes.new(text), descriptors, 1, 10, GRun.MODE_DEFAULT)
         return reply.get_data().get_data().decode()
     except GLib.Error as error:
@@ -47,7 +48,7 @@ timer.invalidate()
 
 print("nonsense:", ask(NONSENSE))
 
-# Wants no reply. What is asked of a service that ends has none either.
+# This message wants no reply. A request to a service that has ended gets no reply either.
 port.send(STOP, None, None, 1, None)
 ask(COUNT_WORDS, b"anybody there")
 has_gone = not port.is_valid()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks message-service: first as Core Foundation's programs do, by a run of the loop, then with await.
+// A client of message-service: it first waits in a run of the loop, as with Core Foundation, and then with await.
 
 import GRunLoop
 import GRunLoopMessagePorts
@@ -9,14 +9,14 @@ let (greet, wait): (Int32, Int32) = (1, 2)
 let limit: Duration = .seconds(5)
 
 @MainActor func askAsMacProgramsDo(_ service: GRunLoop.RemoteMessagePort, _ name: String) throws {
-    // The loop runs until the reply is there: timers, sources and GTK go on.
+    // The loop runs until the reply arrives, so timers, sources and GTK go on.
     let reply = try service.request(
         greet, GRunLoop.MessageData(name.utf8), sendTimeout: limit, receiveTimeout: limit)
     print(String(decoding: reply.data, as: UTF8.self))
 }
 
 @MainActor func ask(_ service: GRunLoop.RemoteMessagePort) async throws {
-    // Two at once: each gets its own reply.
+    // Two requests at the same time. Each gets its own reply.
     async let slow = service.request(wait, [3], sendTimeout: limit, receiveTimeout: limit)
     async let quick = service.request(wait, [1], sendTimeout: limit, receiveTimeout: limit)
     print(String(decoding: try await quick.data, as: UTF8.self))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A service that other processes of this user find by its name, and ask: message-client-c does, and message-client-py.
-// message-service-py is the same in Python.
+// A service that other processes of this user find by its name. Its clients are message-client-c and message-client-py.
+// The same service in Python is message-service-py.
 
 #include <grun/grun.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define NAME "org.example.words"
 
-// What a message means, as both sides have agreed.
+// The ids of messages, as agreed by both sides.
 enum { COUNT_WORDS = 1, COUNT_WORDS_OF_FILE = 2, REMIND = 3, STOP = 4 };
 
 static guint count_words(const char *text, gsize size)
@@ -19,7 +19,7 @@ static guint count_words(const char *text, gsize size)
     return words;
 }
 
-// That who asked has gone meanwhile is for nobody to hear.
+// Ignores the error if the client has gone meanwhile.
 static void reply(GRunMessage *message, const char *text)
 {
     g_autoptr(GBytes) data = g_bytes_new(text, strlen(text));
@@ -51,7 +51,7 @@ static void handle(GRunMessagePort *port, GRunMessage *message, gpointer loop)
         answer_with_number(message, count_words(text, size));
         break;
     case COUNT_WORDS_OF_FILE: {
-        // The descriptor is ours from here on, and may be of a file that we could not open.
+        // The service now owns the descriptor, perhaps of a file that the service could not open itself.
         guint count;
         g_autofree gint *fds = grun_message_take_fds(message, &count);
         char content[4096];
@@ -62,7 +62,7 @@ static void handle(GRunMessagePort *port, GRunMessage *message, gpointer loop)
         break;
     }
     case REMIND: {
-        // Answered later: whoever has a reference can do so. Others are served meanwhile.
+        // The reply comes later, because the timer holds a reference. The service handles other messages meanwhile.
         g_autoptr(GRunTimer) timer =
             grun_timer_new(0.05, FALSE, remind, grun_message_ref(message), (GDestroyNotify)grun_message_unref);
         grun_loop_add_timer(loop, timer, GRUN_MODE_DEFAULT);
@@ -72,7 +72,7 @@ static void handle(GRunMessagePort *port, GRunMessage *message, gpointer loop)
         grun_loop_stop(loop);
         break;
     default:
-        // Nobody keeps it, and so who asked is told that there is no reply.
+        // The message is released without a reply, so the client gets an error.
         g_print("message %d means nothing\n", grun_message_get_id(message));
     }
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A service that other processes of this user find by its name, and ask: message-client-py does, and message-client-c.
-message-service-c is the same in C."""
+"""A service that other processes of this user find by its name. Its clients are message-client-py and
+message-client-c. The same service in C is message-service-c."""
 import os
 import sys
 
@@ -10,7 +10,7 @@ gi.require_version("GRun", "1.0")
 from gi.repository import GLib, GRun
 
 NAME = "org.example.words"
-# What a message means, as both sides have agreed.
+# The ids of messages, as agreed by both sides.
 COUNT_WORDS, COUNT_WORDS_OF_FILE, REMIND, STOP = range(1, 5)
 
 
@@ -18,7 +18,7 @@ def reply(message, text):
     try:
         message.reply(GLib.Bytes.new(str(text).encode()), None)
     except GLib.Error as error:
-        # Who asked has gone meanwhile.
+        # The client has gone meanwhile.
         print("not replied to:", error.message, file=sys.stderr)
 
 
@@ -27,19 +27,19 @@ def handle(port, message):
     if number == COUNT_WORDS:
         reply(message, len(message.get_data().get_data().split()))
     elif number == COUNT_WORDS_OF_FILE:
-        # The descriptor is ours from here on, and may be of a file that we could not open.
+        # The service now owns the descriptor, perhaps of a file that the service could not open itself.
         descriptors = message.take_fds()
         content = os.read(descriptors[0], 4096) if descriptors else b""
         for descriptor in descriptors:
             os.close(descriptor)
         reply(message, len(content.split()))
     elif number == REMIND:
-        # Answered later: the function keeps the message. Others are served meanwhile.
+        # The reply comes later, because the function keeps the message. The service handles other messages meanwhile.
         loop.add_timer(GRun.Timer.new(0.05, False, lambda timer: reply(message, "now")), GRun.MODE_DEFAULT)
     elif number == STOP:
         loop.stop()
     else:
-        # Nobody keeps it, and so who asked is told that there is no reply.
+        # The message is released without a reply, so the client gets an error.
         print("message", number, "means nothing")
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A service that other programs of the user's find by its name. It greets, and counts for whoever wants to wait.
+// A service that other programs of the user find by its name. It greets, and replies after a requested time.
 //
 //   swift run --package-path Examples message-service &
 //   swift run --package-path Examples message-client world
@@ -9,12 +9,12 @@ import GRunLoopMessagePorts
 import Glibc
 
 let name = "org.example.greeter"
-/// What the messages mean: to greet whose name the message has; to reply when so many tenths of a second have passed.
+/// The ids of messages: greet the name in the message; reply after this many tenths of a second.
 let (greet, wait): (Int32, Int32) = (1, 2)
 
 do {
     let port = try GRunLoop.MessagePort(name) { @MainActor message in
-        // Nil if whoever sent it wants no reply.
+        // Nil if the sender wants no reply.
         guard let reply = message.reply else { return }
         switch message.id {
         case greet:
@@ -27,7 +27,7 @@ do {
                 _ = try? reply.send(GRunLoop.MessageData("\(tenths) tenths of a second have passed".utf8))
             }
             GRunLoop.main.add(timer, forMode: .default)
-        // Let go of without a reply: the one who asked is told.
+        // The message is released without a reply, so the client gets an error.
         default: print("a message \(message.id), of which nothing is known")
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question that has to be answered first: a nested run in a mode of its own. What is in the default mode waits
-// meanwhile, what is in the common modes and in the private one goes on. GLib's nested main loops serve everything,
-// which is how a second dialog opens over the first.
+// A modal question: a nested run in its own mode. Items of the default mode wait meanwhile; items of the common modes
+// and of the private mode go on. GLib's nested main loops serve all modes, so with them a second dialog opens over the
+// first.
 
 #include <grun/grun.h>
 
@@ -59,7 +59,7 @@ static gboolean end(GRunTimer *timer, gpointer user_data)
 
 static void add(Program *program, double seconds, gboolean repeats, GRunTimerFunc func)
 {
-    // The loop keeps it.
+    // The loop holds a reference to the timer.
     g_autoptr(GRunTimer) timer = grun_timer_new(seconds, repeats, func, program, NULL);
     grun_loop_add_timer(program->loop, timer, GRUN_MODE_DEFAULT);
 }

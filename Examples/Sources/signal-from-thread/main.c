@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A producer on a thread of its own, and a source that takes what it has made: the queue is a GAsyncQueue, the source
-// says that there is something in it. However often it was signalled, it is performed once: it takes all that there is.
+// A producer on its own thread, and a source that consumes its products. The queue is a GAsyncQueue, and the source
+// signals that the queue is not empty. Several signals cause one call, which takes everything from the queue.
 
 #include <grun/grun.h>
 
@@ -50,7 +50,7 @@ static gpointer produce(gpointer user_data)
     Channel *channel = user_data;
     for (guint i = 1; i <= ITEMS; i++) {
         g_async_queue_push(channel->queue, g_strdup_printf("item %u", i));
-        // Signalling does not wake: a program may signal several sources, and wake the loop once.
+        // A signal does not wake the loop, so a program may signal several sources and wake the loop once.
         grun_source_signal(channel->source);
         grun_loop_wake_up(channel->loop);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program in C that knows nothing of run loops, dispatch queues or Swift: it runs a GMainLoop, and loads a plug-in
+// A program in C without knowledge of run loops, dispatch queues or Swift. It runs a GMainLoop, and loads a plug-in
 // into it.
 //
 // usage: swift-plugin-host PLUGIN [--thread]    --thread: the plug-in is loaded and started on a thread that is not the
@@ -15,7 +15,7 @@ typedef struct {
     unsigned (*served)(void); // atomic: another thread may set it
     unsigned expected;
     gboolean passed;
-    // The thread that has loaded the plug-in stays, as a program's own would.
+    // The thread that has loaded the plug-in goes on, like a program's own thread.
     GMutex is_running;
 } Host;
 
@@ -26,7 +26,7 @@ static void load(Host *host)
     if (plugin == NULL || !g_module_symbol(plugin, "plugin_start", &start) ||
         !g_module_symbol(plugin, "plugin_served", &served))
         g_error("%s", g_module_error());
-    // What is in Swift stays: its runtime cannot be unloaded.
+    // Swift code stays loaded, because its runtime cannot be unloaded.
     g_module_make_resident(plugin);
     ((void (*)(void))start)();
     g_atomic_pointer_set(&host->served, served);
@@ -77,7 +77,7 @@ int main(int count, char **arguments)
         fprintf(stderr, "usage: swift-plugin-host PLUGIN [--thread]\n");
         return 2;
     }
-    // On another thread everything is served but the main queue and the main actor.
+    // On another thread, everything is served except the main queue and the main actor.
     Host host = {.path = arguments[1], .loop = g_main_loop_new(NULL, FALSE), .expected = on_thread ? 35 : 63};
     GThread *thread = NULL;
     g_mutex_init(&host.is_running);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plug-in in Swift for a program in C: loaded late, by g_module_open(), into a program that runs a GMainLoop of its
-// own.
+// A plug-in in Swift for a program in C: g_module_open() loads it late, into a program that runs its own GMainLoop.
 
 import Dispatch
 import GRunLoop
 import Synchronization
 
-/// What the plug-in has seen running; the C program asks with plugin_served().
+/// The kinds of work that have run. The C program reads them with plugin_served().
 private let served = Atomic<UInt32>(0)
 
-/// An actor that lives on the main run loop.
+/// An actor on the main run loop.
 private actor Resident {
     nonisolated let executor = GRunLoop.main.executor
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -17,7 +16,7 @@ private actor Resident {
     func serve() { served.add(32, ordering: .relaxed) }
 }
 
-/// Sets to work. The program's thread is the caller's; on any other than the main one, the main queue cannot be had.
+/// Starts the work on the calling thread. On another thread than the main one, the main queue is not served.
 @_cdecl("plugin_start")
 public func pluginStart() {
     let loop = GRunLoop.main
@@ -33,7 +32,7 @@ public func pluginStart() {
     }
 }
 
-/// Has the calling thread's own loop fire a timer; answers how often it has.
+/// Fires a timer in the calling thread's own loop. Returns how often the timer has fired.
 @_cdecl("plugin_run")
 public func pluginRun() -> UInt32 {
     let fires = Atomic<UInt32>(0)
@@ -44,8 +43,8 @@ public func pluginRun() -> UInt32 {
     return fires.load(ordering: .relaxed)
 }
 
-/// Bits: 1 a timer, 2 a block, 4 the main queue, 8 the main actor, 16 the main queue from a background queue, 32 an
-/// actor.
+/// Returns bits: 1 a timer, 2 a block, 4 the main queue, 8 the main actor, 16 the main queue from a background queue,
+/// 32 an actor.
 @_cdecl("plugin_served")
 public func pluginServed() -> UInt32 {
     served.load(ordering: .relaxed)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hook of another library, for a main thread that an async main gives away.
+// Stands in for another library that sets the hook through which an async main gives its main thread away.
 #ifndef HOOK_H
 #define HOOK_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// More than one copy of the library in a process: the first one serves, the others say so and do nothing.
+// Tests several copies of the library in one process. The first copy serves; the others log an error and do nothing.
 //
 // usage: copies library LIBRARY PLUGIN    this program's copy first, then a second one, then a plug-in in Swift with a
 // third
@@ -19,7 +19,7 @@ static void on_log(const char *domain, GLogLevelFlags level, const char *text, g
         g_ptr_array_add(messages, g_strdup(text));
 }
 
-/// The last message: of this function, about another copy, with the remedy.
+/// Asserts that the last message names this function and the other copy, and gives the remedy.
 static void assert_refused(const char *function, guint count)
 {
     g_assert_cmpuint(messages->len, ==, count);
@@ -71,8 +71,8 @@ static gpointer wait_for_other(gpointer module)
     return NULL;
 }
 
-// What a plug-in has been served is said in bits: of one whose copy does not serve, the main queue and the main actor
-// are served, by the copy that does; its timer, its block and its actor are not.
+// Bits of what a plug-in was served. If another copy serves, its main queue and main actor still run, because the
+// serving copy runs them. Its timer, its block and its actor do not.
 enum { ALL = 63, MAIN_QUEUE = 4 + 8 + 16 };
 typedef unsigned (*Served)(void);
 
@@ -116,11 +116,11 @@ static void check_library(const char *path, const char *plugin)
     assert_refused("grun_loop_add_timer: ", 3);
     unref(theirs);
     g_assert_cmpuint(type(), ==, 0);
-    // Nor does anybody wait for it.
+    // A wait for the refused loop returns immediately.
     g_thread_join(g_thread_new("waits", wait_for_other, other));
     g_ptr_array_set_size(messages, 3);
 
-    // The first copy goes on.
+    // The first copy keeps running.
     for (gint64 end = g_get_monotonic_time() + 20000; g_get_monotonic_time() < end;)
         g_main_context_iteration(NULL, FALSE);
     g_assert_cmpuint(own, >, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host that has not linked the library loads a plug-in that has, and closes it again while something of the library's
-// is left.
+// A host that is not linked with the library loads a plug-in that is. It closes the plug-in while objects of the
+// library are still in use.
 //
-// usage: unloading PLUGIN CASE    `-` before the case: the plug-in is in Swift, and stays itself
+// usage: unloading PLUGIN CASE    `-` before the case: the plug-in is in Swift, and stays loaded
 
 #include <dlfcn.h>
 #include <glib.h>
@@ -30,7 +30,7 @@ static void *symbol(const char *name)
     return found;
 }
 
-/// What is in C goes, what is in Swift stays.
+/// dlclose() unloads a plug-in in C. A plug-in in Swift stays loaded.
 static void close_plugin(void)
 {
     g_assert_cmpint(dlclose(plugin), ==, 0);
@@ -51,7 +51,7 @@ static gboolean count_down(gpointer count)
     return --*(int *)count > 0;
 }
 
-/// Sleeps and wakes, with whatever is left in the context.
+/// Sleeps and wakes with the sources that are left in the context.
 static void iterate(void)
 {
     int count = 5;
@@ -81,7 +81,7 @@ static void *run_on_thread(void *data)
     return NULL;
 }
 
-/// A thread of the host has asked for its loop, and ends when the plug-in is closed.
+/// A thread of the host has used its loop, and ends while the plug-in is closed.
 static void check_thread(void)
 {
     Thread state = {.has_run = FALSE};
@@ -108,7 +108,7 @@ static void check_attached(void)
     ((Do)symbol("plugin_start"))();
     Ask served = (Ask)symbol("plugin_served");
     if (is_swift) {
-        // All of it is served after it was closed.
+        // The context serves all of it after the plug-in was closed.
         close_plugin();
         iterate_until(served, 63);
     } else {
@@ -130,7 +130,7 @@ static void check_detached(void)
     iterate();
 }
 
-/// Closed without having been used; and used when it is opened again.
+/// The plug-in is closed without use, and used after it is opened again.
 static void check_again(void)
 {
     for (int turn = 0; turn < 3; turn++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plug-in in C: its code goes when it is closed, the library's stays.
+// A plug-in in C. dlclose() unloads its code, but not the library's code.
 
 #include <grun/grun.h>
 
@@ -29,7 +29,7 @@ static gboolean observed(GRunObserver *told, GRunActivity activity, gpointer dat
     return G_SOURCE_CONTINUE;
 }
 
-/// Has the calling thread's own loop fire a timer.
+/// Fires a timer in the calling thread's own loop.
 unsigned plugin_run(void)
 {
     guint former = fires;
@@ -47,13 +47,13 @@ void plugin_start(void)
     grun_loop_add_observer(grun_loop_get_main(), observer, GRUN_MODE_COMMON);
 }
 
-/// Bits: 1 the timer has fired.
+/// Returns bits: 1 means that the timer has fired.
 unsigned plugin_served(void)
 {
     return fires > 0;
 }
 
-/// Leaves nothing of its own in the loop.
+/// Removes the plug-in's items from the loop.
 void plugin_stop(void)
 {
     grun_timer_invalidate(timer);

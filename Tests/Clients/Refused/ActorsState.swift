@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an actor holds, and an item of its own as well, stays in it.
+// An actor's state cannot leave the actor, even if one of the actor's items uses it too.
 import GRunLoop
 
 final class Model {

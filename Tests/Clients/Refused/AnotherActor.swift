@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The closure of an actor's is not for another one.
+// A closure of one actor cannot be used on another actor.
 import GRunLoop
 
 final class Model {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of the main actor that another thread enqueues: its captures are the main actor's.
+// Another thread enqueues a block of the main actor. The main actor owns the block's captures.
 import GRunLoop
 
 final class Model {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was made outside belongs to the actor as soon as an item there has it.
+// An object made outside an actor belongs to the actor once an item on that actor captures it.
 import GRunLoop
 
 final class Model {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who calls a function of an actor's from outside is not on it.
+// A caller outside an actor does not run on the actor.
 import GRunLoop
 
 actor Resident {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a closure of the main actor has captured on another thread is the main actor's.
+// A closure of the main actor is made on another thread. The main actor owns its captures.
 import GRunLoop
 
 final class Model {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An isolation that may be none is none.
+// An optional isolation may be nil, so it does not isolate the closure.
 import GRunLoop
 
 final class Model {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plain class that is on no actor: whoever made it may give it to another thread.
+// A plain class is on no actor, so its creator may pass it to another thread.
 import GRunLoop
 
 final class Model {

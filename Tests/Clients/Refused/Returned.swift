@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nor can it be handed out of the actor.
+// An actor's state cannot be returned from the actor either.
 import GRunLoop
 
 final class Model {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plain class does not know whose it is: its method cannot give it to the main actor.
+// A plain class is not bound to an actor, so its method cannot pass `self` to the main actor.
 import GRunLoop
 
 final class Model {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a closure has captured belongs to its actor, and no other thread gets it afterwards.
+// An actor owns what its closure has captured, so no other thread can get it afterwards.
 import GRunLoop
 
 final class Model {

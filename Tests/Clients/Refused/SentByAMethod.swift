@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same where a method of the model makes the item.
+// As in SentAfterwards.swift, but a method of the model makes the item.
 import GRunLoop
 
 final class Model {

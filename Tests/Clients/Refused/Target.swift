@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a perform is found by is let go on the loop's thread, and is no other thread's as well.
+// The loop's thread releases a perform's target, so no other thread may use the target as well.
 import GRunLoop
 
 final class Model {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A closure that was given to one actor is no longer there for another.
+// A closure that was given to one actor cannot be given to a second actor.
 import GRunLoop
 
 final class Model {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A variable is no better than an object.
+// Captured variables obey the same rule as captured objects.
 import GRunLoop
 
 func start() throws {

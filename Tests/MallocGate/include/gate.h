@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks of the process that a test keeps for as long as it likes: malloc()'s, the dynamic linker's, standard error's.
+// Process-wide locks that a test can hold: those of malloc(), of the dynamic linker and of standard error.
 #ifndef MALLOC_GATE_H
 #define MALLOC_GATE_H
 
 #include <stdbool.h>
 
-/// False under a sanitizer, which has a malloc() of its own: then the functions for malloc() do nothing.
+/// False under a sanitizer, which replaces malloc(). The functions for malloc() do nothing then.
 extern const bool malloc_gate_exists;
 
-/// No other thread gets memory, or frees any, until the calling thread has opened the gate.
+/// Other threads can neither allocate nor free memory until the calling thread opens the gate.
 void malloc_gate_close(void);
 void malloc_gate_open(void);
 
-/// The next call of malloc() by the dynamic linker, on the calling thread, first calls the function.
+/// Makes the dynamic linker's next call of malloc() on this thread call the function first.
 void malloc_gate_call_in_linker(void (*function)(void));
 
-/// Sleeps, and returns how often the calling thread has got or freed memory meanwhile, in signal handlers.
+/// Sleeps, and returns how often signal handlers on this thread have meanwhile allocated or freed memory.
 unsigned malloc_gate_count_while_asleep(int milliseconds);
 
-/// Returns once it has had the lock of the dynamic linker.
+/// Returns after it has acquired and released the dynamic linker's lock.
 void dynamic_linker_ask(void);
 
 void standard_error_hold(void);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection to a port, by a peer that sends what it likes and leaves when it likes.
+// One connection to a port. The peer sends arbitrary packets and may leave at any time.
 
 import CWire
 import Glibc
 
-/// What is not as it should be.
+/// A difference from the expected behaviour.
 struct Finding: Error { let text: String }
 
 struct PortAttack {
-    /// What the port must have handled once it has let go of the peer, and what it may have handled.
+    /// The messages that the port must have handled before it closes the connection, and those that it may have
+    /// handled.
     private(set) var sure: [Handled] = []
     private(set) var perhaps: [Handled] = []
-    /// A connection that is still there, on which nothing was sent.
+    /// A connection that is still open and on which nothing was sent.
     private(set) var idle: Int32?
     private let socket: Int32
 
@@ -27,7 +28,7 @@ struct PortAttack {
             shutdown(socket, Int32(SHUT_RD))
             _ = try send(&random, isDeaf: true)
             (perhaps, sure) = (sure, [])
-        // It leaves, and what was sent is handled all the same.
+        // The peer leaves, and the port handles its messages nevertheless.
         case 4...6: _ = try send(&random)
         case let way:
             let sent = try send(&random)
@@ -44,13 +45,13 @@ struct PortAttack {
 
     private struct Sent {
         var replies: [Reply: Int] = [:]
-        /// Those that come later, if the connection does not end before.
+        /// Replies that come later, unless the connection ends before.
         var late: [Reply: Int] = [:]
-        /// One was not sound: the connection ends.
+        /// Whether a packet was not sound, so that the connection ends.
         var isEnded = false
     }
 
-    /// Up to 8 packets.
+    /// Sends up to 8 packets.
     private mutating func send(_ random: inout UInt64, isDeaf: Bool = false) throws(Finding) -> Sent {
         var sent = Sent()
         for _ in 0...wire_below(&random, 8) {
@@ -80,7 +81,7 @@ struct PortAttack {
         return sent
     }
 
-    /// The replies, and the end if there is to be one.
+    /// Receives the replies, and the end of the connection if one must come.
     private func receive(_ sent: Sent, ends: Bool) throws(Finding) {
         var sent = sent
         let ends = ends || sent.isEnded
@@ -98,12 +99,12 @@ struct PortAttack {
             guard size > 0 else { throw Finding(text: "neither a reply nor an end came: \(sent)") }
             let reply = Reply(conversation: header.conversation, kind: header.kind, hash: hash)
             guard sent.replies.take(reply) || sent.late.take(reply) else {
-                throw Finding(text: "a reply that nobody asked for: \(reply), not \(sent)")
+                throw Finding(text: "a reply without a request: \(reply), not \(sent)")
             }
         }
     }
 
-    /// Asks and asks, and takes no reply.
+    /// Sends many requests, and receives no reply.
     private mutating func flood(_ random: inout UInt64) {
         var packet = wire_packet()
         repeat {
@@ -126,7 +127,7 @@ extension Handled {
 }
 
 extension Dictionary<PortAttack.Reply, Int> {
-    /// Takes out one.
+    /// Removes one of these replies. Returns false if there is none.
     fileprivate mutating func take(_ reply: Key) -> Bool {
         guard let count = self[reply] else { return false }
         self[reply] = count == 1 ? nil : count - 1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request to a service that is none: it replies what it likes, before it is asked and after.
+// One request to a false service, which sends arbitrary packets before and after the request.
 
 import CGRun
 import CGRunMessagePorts
@@ -17,12 +17,12 @@ struct ReplyAttack {
         case error(GRunLoop.MessageRequestError)
     }
 
-    /// What comes, and whether as the reply to the request.
+    /// The packets, and whether each is sent as the reply to the request.
     private struct Script: @unchecked Sendable {
         var packets: [(packet: wire_packet, isAnswer: Bool)] = []
         var before = 0
         var closes = true
-        /// One that is too late, again and again and from several threads: the queue is never empty.
+        /// Whether one late reply is sent repeatedly, by several threads, so that the client's queue is never empty.
         var floods = false
 
         func free() {
@@ -32,10 +32,10 @@ struct ReplyAttack {
             }
         }
 
-        /// What whoever asks must be told.
+        /// The result that the client must get.
         var outcome: Outcome {
             for (packet, isAnswer) in packets {
-                // The memory of others is not looked at.
+                // The client does not read the memory of replies to other requests.
                 let isRead = isAnswer && Int(packet.header.kind) == WIRE_REPLY
                 guard isRead ? packet.is_sound : packet.is_sound_unread else { return .error(.becameInvalid) }
                 guard isAnswer else { continue }
@@ -64,7 +64,7 @@ struct ReplyAttack {
             for index in 0..<before { packets[index].isAnswer = false }
         }
 
-        /// Plays it to whoever comes, until that one has gone or it is through.
+        /// Sends the packets to the next client, until the client leaves or all are sent.
         func play(_ listener: Int32, _ isOver: Flag) {
             let socket = wire_accept(listener)
             defer { close(socket) }
@@ -91,7 +91,7 @@ struct ReplyAttack {
         }
     }
 
-    /// The whole of it. The directory of the names is there.
+    /// Runs the whole attack. The directory of the names must exist.
     init(_ random: inout UInt64) throws {
         let script = Script(&random)
         defer { script.free() }
@@ -120,7 +120,7 @@ struct ReplyAttack {
             throw Finding(text: "a limit of \(limit) was \(GRunLoop.now - start)")
         }
         guard outcome == script.outcome else {
-            throw Finding(text: "who asks got \(outcome), not \(script.outcome)")
+            throw Finding(text: "the client got \(outcome), not \(script.outcome)")
         }
     }
 

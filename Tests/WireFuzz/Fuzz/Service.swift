@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port that is attacked. What it does with a message is in the message's id, so that the sender knows it.
+// The port that is attacked. The message's id tells it how to handle the message, so the sender knows it as well.
 
 import CWire
 import GRunLoop
@@ -7,7 +7,7 @@ import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 
-/// A message as a port has got it.
+/// A message as a port has received it.
 struct Handled: Hashable, Sendable {
     let id: Int32
     let length: UInt64
@@ -15,11 +15,11 @@ struct Handled: Hashable, Sendable {
     let descriptors: UInt32
 }
 
-/// What the port does with a message.
+/// How the port handles a message.
 enum Action {
     /// It replies with the hash.
     case replies
-    /// It lets go of the request.
+    /// It releases the request without a reply.
     case letsGo
     /// It replies from another thread.
     case answersLater
@@ -47,7 +47,7 @@ final class Service: Sendable {
                 id: message.id, length: UInt64(message.data.count), hash: hash,
                 descriptors: UInt32(message.descriptorCount))
             handled.update { $0[seen, default: 0] += 1 }
-            // Some are taken and sent back, the others go with the message.
+            // The port takes and returns some descriptors. The others are closed with the message.
             let taken = message.id & 4 == 0 ? [] : message.takeDescriptors()
             @Sendable func reply() {
                 let reply = GRunLoop.MessageData(withUnsafeBytes(of: hash) { Array($0) })

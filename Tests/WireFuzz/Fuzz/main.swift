@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes over the wire: bare peers send a message port packets of every kind, false services reply those who ask.
-// Nothing but ended connections may come of it: what is sound is handled and replied to, what is not is neither, a good
-// client is replied to after each batch, and no descriptor is left.
+// Attacks over the wire: bare peers send a message port packets of every kind, and false services send packets to
+// clients. Only ended connections may result. Sound packets are handled and get replies, others are not. A good client
+// gets a reply after each batch, and no descriptor is left open.
 
 import CWire
 import GRunLoop
@@ -27,13 +27,13 @@ do {
     let path = try socketPath(in: directory)
     let client = try GRunLoop.RemoteMessagePort.lookUp(Service.name)
     let end = GRunLoop.now + .seconds(seconds)
-    // What is made once and kept: by a thread that replies, and by one who asks.
+    // Makes everything that is made once and kept, by a replying thread and by a client.
     for id: Int32 in 0...3 {
         _ = try? client.request(id, sendTimeout: .seconds(20), receiveTimeout: .seconds(20))
     }
     let descriptors = openDescriptorCount()
     repeat {
-        // What happened in a batch has the seed and the batch's number as its own seed.
+        // Each batch derives its random numbers from the seed and its own number.
         var random = seed &* 0x1_0000_0000 &+ UInt64(figures.batches)
         try batch(service, path, client, &random)
         guard eventually({ openDescriptorCount() <= descriptors }) else {
@@ -70,13 +70,13 @@ print(
     figures.replies += 4
     let good = try askWell(client, &random)
     sure[good, default: 0] += 1
-    // What is sound was handled, once, and nothing else was.
+    // Each sound message was handled once, and no other message was.
     let isHandled = service.handled.wait { handled in
         sure.allSatisfy { handled[$0.key, default: 0] >= $0.value }
     }
     for socket in idle { close(socket) }
     idle = []
-    // A copy of its own: that nobody reads the shared one any more the thread sanitizer does not see.
+    // Copies the dictionary, because the thread sanitizer cannot see that no other thread uses the shared one any more.
     let handled = service.handled.update { $0.mapValues { $0 } }
     guard isHandled else {
         throw Finding(text: "not handled: \(sure.filter { handled[$0.key, default: 0] < $0.value })")
@@ -88,7 +88,7 @@ print(
     figures.messages += handled.values.reduce(0, +)
 }
 
-/// One who does as is agreed upon.
+/// Makes a request as a good client.
 private func askWell(_ client: GRunLoop.RemoteMessagePort, _ random: inout UInt64) throws -> Handled {
     let size = [0, 1000, 65_536, 70_000][Int(wire_below(&random, 4))]
     let data = GRunLoop.MessageData((0..<size).map { _ in UInt8(truncatingIfNeeded: wire_next(&random)) })

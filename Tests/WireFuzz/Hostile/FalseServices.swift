@@ -19,7 +19,7 @@ func socketPath(of name: String) -> String {
     return (getenv("XDG_RUNTIME_DIR").map { String(cString: $0) } ?? "") + "/grun-ports/" + text
 }
 
-/// Listens by the names, and sends each client packets that the client does not wait for, until it is killed.
+/// Listens by the names, and sends each client packets that the client does not expect, until this process is killed.
 func serveFalsely(_ service: FalseService) {
     let listeners = (0..<crowd).map { wire_listen(socketPath(of: falseName($0))) }
     var clients: [Int32] = []
@@ -64,8 +64,8 @@ extension FalseService {
     }
 }
 
-/// Asks all of them without an end, on the loop on which it also asks a good service. Says how long the good one took,
-/// and how late the others' limits and the loop's own runs were: in microseconds, a line each.
+/// Makes endless requests to all of them, on a loop that also makes requests to a good service. Prints in microseconds,
+/// a line each: how long the good service took, and how late the other limits and the loop's own runs were.
 func askFalseServices(_ name: String, for seconds: Double) throws {
     let (isOver, overdue) = (Flag(), Shared<[Duration]>([]))
     let good = try GRunLoop.RemoteMessagePort.lookUp(name)

@@ -13,9 +13,10 @@ extension Duration {
     var microseconds: Int { Int(components.seconds) * 1_000_000 + Int(components.attoseconds / 1_000_000_000_000) }
 }
 
-/// How long each request took. One without its right reply took as long as can be. It stops at the third of those.
+/// Returns how long each request took. A request without its right reply counts as endless. Stops at the third of
+/// those.
 ///
-/// - Parameter late: gets how much longer the loop ran between two requests than it was told to.
+/// - Parameter late: gets how much longer than requested the loop ran between two requests.
 func measure(
     _ remote: GRunLoop.RemoteMessagePort, for seconds: Double, late: (Duration) -> Void = { _ in }
 ) -> [Duration] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of this program that play a part. They end with the process that has started them.
+// Processes of this program with a role. They end with the process that has started them.
 
 import GRunLoop
 import Glibc
@@ -10,7 +10,7 @@ final class Role {
     private let output: Int32
     private var hasEnded = false
 
-    /// Returns when it is ready.
+    /// Starts the process, and returns when it is ready.
     init(_ words: [String]) throws(Finding) {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else { throw Finding(text: "no pipe (\(errno))") }
@@ -51,7 +51,7 @@ final class Role {
         }
     }
 
-    /// Kills the process. If the process has ended before, returns how.
+    /// Kills the process. If the process has already ended, returns how it ended.
     func end() -> String? {
         guard !hasEnded else { return nil }
         hasEnded = true

@@ -9,7 +9,7 @@ struct Finding: Error { let text: String }
 struct Row {
     let kind: String
     var took: [Duration] = []
-    /// After the peers have gone.
+    /// Measured after the peers have gone.
     var tookAfter: [Duration] = []
     /// How late the limits of other requests were.
     var overdue: [Duration] = []
@@ -25,13 +25,13 @@ struct Row {
     private enum Limit {
         /// The longest time that an honest client waits, and that a limit is late.
         static let time = Duration.milliseconds(100)
-        /// After the attack the port may be the last that has a file of 1 GiB, and frees its pages.
+        /// After the attack the port may be the last owner of a file of 1 GiB, and then frees its pages.
         static let timeAfter = Duration.milliseconds(300)
         /// In KiB.
         static let resident = 64 << 10
         /// A message of 1 GiB that is being handled has addresses and no pages. Each thread has 64 MiB and more.
         static let size = 1536 << 10
-        /// 256 MiB of replies, and what is under way.
+        /// 256 MiB of replies, plus those under way.
         static let shared = 320 << 10
         /// The connections, those that came while others were closed, and what waits.
         static let descriptors = crowd + 256
@@ -94,7 +94,7 @@ struct Row {
 }
 
 extension Duration {
-    /// With two digits behind the point.
+    /// With two decimals.
     fileprivate var milliseconds: String {
         let hundredths = microseconds / 10
         let rest = hundredths % 100

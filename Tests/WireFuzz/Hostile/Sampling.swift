@@ -9,7 +9,7 @@ import TestSupport
 struct Holdings {
     var resident = 0
     var size = 0
-    /// The shared memory of the whole system: messages that are on their way belong to no process.
+    /// The shared memory of the whole system, because messages under way belong to no process.
     var shared = 0
     var descriptors = 0
     var mappings = 0

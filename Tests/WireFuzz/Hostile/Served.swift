@@ -7,7 +7,7 @@ import GRunLoopMessagePorts
 import Glibc
 import TestSupport
 
-/// On the loop's thread.
+/// Used on the loop's thread.
 private final class Handler: @unchecked Sendable {
     private let blob = GRunLoop.MessageData([UInt8](repeating: 1, count: Size.mebibyte / 2))
     private let slow: GRunLoop.RemoteMessagePort
@@ -34,7 +34,7 @@ private final class Handler: @unchecked Sendable {
         }
     }
 
-    /// A page at a time, and no more than the program wants to take.
+    /// Reads a page at a time, and no more than the program wants.
     private func read(_ data: GRunLoop.MessageData) {
         guard data.count <= Size.mebibyte else { return }
         data.withUnsafeBytes { bytes in

@@ -6,7 +6,7 @@ import GRunLoop
 import Glibc
 import TestSupport
 
-/// A packet that is sent again and again.
+/// A packet that is sent repeatedly.
 struct Packet {
     var header: wire_header
     var bytes: [UInt8] = []
@@ -19,7 +19,7 @@ struct Packet {
         bytes = [UInt8](repeating: 1, count: size)
     }
 
-    /// The same with its data in memory.
+    /// The same packet with its data in memory.
     func inMemory(_ size: Int, written: Int) -> Packet {
         var packet = self
         packet.header.flags = 1
@@ -29,7 +29,7 @@ struct Packet {
         return packet
     }
 
-    /// The same with descriptors.
+    /// The same packet with descriptors.
     func with(_ count: Int) -> Packet {
         var packet = self
         packet.descriptors = (0..<count).map { _ in EventDescriptor.kept.descriptor }
@@ -84,7 +84,7 @@ private func visit(_ visitor: Visitor, _ path: String, connections: Int, isReady
         }
     }
 
-    /// As many as there is room for, and one on a short visit.
+    /// Sends as many packets as there is room for; one on a short visit.
     func send(_ packet: Packet, _ socket: Int32) -> Int32 {
         for _ in 0..<(visitor == .shortVisit ? 1 : 64) {
             let error = packet.send(by: socket)

@@ -54,8 +54,8 @@ static int must(int result, const char *what)
 enum { NEEDED = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, EVERY = NEEDED | F_SEAL_SEAL | 0x10 };
 typedef enum { WRITTEN, SPARSE, BESIDE, HUGE } filling;
 
-// As long as the packet's bytes, with them in it; or not. Tells whether it is what may be sent. If it has a hole, the
-// receiver reads zeros, and the packet's bytes become zeros, too.
+// Makes memory with the packet's bytes and length, or broken memory. Sets whether it may be sent. If it has a hole, the
+// receiver reads zeros, so the packet's bytes become zeros as well.
 static int make_memory(uint64_t *random, bool is_broken, unsigned char *bytes, size_t size, bool *is_sound)
 {
     int seals = NEEDED | (one_in(random, 2) ? F_SEAL_SEAL : 0);
@@ -81,7 +81,7 @@ static int make_memory(uint64_t *random, bool is_broken, unsigned char *bytes, s
         must(ftruncate(memory, length), "ftruncate");
         if (filling == WRITTEN)
             must(pwrite(memory, bytes, length < size ? length : size, 0), "pwrite");
-        // Something is written where nobody looks, and nothing where somebody does.
+        // Writes behind the end of the file, where no receiver reads, and leaves a hole inside it.
         else if (filling == BESIDE)
             must(fallocate(memory, FALLOC_FL_KEEP_SIZE, (length + 4095) & ~4095ul, length + 4096), "fallocate");
     }
@@ -156,7 +156,7 @@ static void break_header(uint64_t *random, wire_header *header)
     case 2: header->kind = one_in(random, 2) ? wire_below(random, 4) : extreme(random); break;
     case 3: header->flags = one_in(random, 2) ? wire_below(random, 4) : extreme(random); break;
     case 4: header->length = one_in(random, 2) ? header->length + 1 - wire_below(random, 3) : extreme(random); break;
-    // Any bit of it.
+    // Flips any bit of the header.
     default: ((unsigned char *)header)[wire_below(random, 24)] ^= 1 << wire_below(random, 8); break;
     }
 }
@@ -171,7 +171,7 @@ static void break_size(uint64_t *random, wire_packet *packet)
         packet->bytes = realloc(packet->bytes, packet->size + 1);
         memset(packet->bytes, 7, packet->size);
         packet->sent = sizeof packet->header + packet->size;
-        // Or it says so, which does not help if it is too long.
+        // At times the length field has the same value, which does not help if the packet is too long.
         if (one_in(random, 2))
             packet->header.length = packet->size;
     }
@@ -180,7 +180,7 @@ static void break_size(uint64_t *random, wire_packet *packet)
 void wire_make(uint64_t *random, bool for_port, wire_packet *packet)
 {
     bool in_memory = one_in(random, 3), is_broken = one_in(random, 2), memory_is_sound = false;
-    // Now and then as long as a huge page.
+    // At times the data are as long as a huge page.
     size_t size = !in_memory ? any_size(random) : one_in(random, 30) ? 2 << 20 : 1 + wire_below(random, 200000);
     unsigned char *data = malloc(size + 1);
     for (size_t index = 0, seed = wire_next(random); index < size; index++)
@@ -256,7 +256,7 @@ static int send_parts(
 {
     union {
         struct cmsghdr header;
-        // As many as the kernel takes.
+        // The kernel accepts no more descriptors than this.
         char space[CMSG_SPACE(sizeof(int) * 253)];
     } control = {0};
     struct iovec parts[2] = {{(void *)header, header_size}, {(void *)bytes, size}};
@@ -285,7 +285,7 @@ int wire_send_now(int socket, const wire_packet *packet)
         socket, &packet->header, first, packet->bytes, packet->sent - first, packet->descriptors, packet->count);
     if (error != 0)
         return error;
-    // What is sealed stays as it is.
+    // Sealed memory cannot be made shorter.
     bool has_shrunk = packet->shrinks >= 0 && ftruncate(packet->shrinks, 0) == 0;
     (void)has_shrunk;
     return 0;
@@ -316,7 +316,7 @@ int wire_receive(int socket, wire_header *header, unsigned char *data, int milli
         message.msg_control = &control;
         message.msg_controllen = sizeof control;
         size = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-        // Said once, before what came before it.
+        // The socket reports the reset once, before the packets that came earlier.
     } while (size < 0 && (errno == ECONNRESET || errno == EAGAIN || errno == EINTR));
     for (struct cmsghdr *each = CMSG_FIRSTHDR(&message); size >= 0 && each; each = CMSG_NXTHDR(&message, each))
         for (size_t at = 0; at + CMSG_LEN(0) < each->cmsg_len; at += sizeof(int)) {

@@ -7,7 +7,7 @@ public enum RunLimit: Hashable, Sendable {
     case poll
     /// A negative number of seconds, which means the same as zero.
     case negative
-    /// Until this many gaps later (at least 1), at the slot that belongs to the depth of the run.
+    /// Until this many gaps later (at least 1), at the slot for the depth of the run.
     case gaps(Int)
     /// Without a limit, for top-level steps. The executor stops such a run from another thread after a while, if
     /// nothing else does.
@@ -39,10 +39,10 @@ public enum Action: Hashable, Sendable {
     case stop
     /// Enqueues a block; one mode is passed as a name, several as a set.
     case perform(Int, [ModeName])
-    /// Sets a timer's next fire date to so many gaps later (at least 1), in its own slot; nil is a date in the past.
+    /// Sets a timer's next fire date to this many gaps later (at least 1), in its own slot; nil means the past.
     case move(Int, Int?)
     case run(ModeName, RunLimit, returnAfterSourceHandled: Bool)
-    /// Keeps the thread busy until so many gaps later.
+    /// Keeps the thread busy for this many gaps.
     case busy(Int)
     case query(Query)
 }

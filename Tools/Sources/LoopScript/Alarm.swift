@@ -4,15 +4,15 @@
 import Dispatch
 import Synchronization
 
-/// The runs that are on the stack of one program, as other threads may see them.
+/// The runs on the stack of one program, in a form that other threads may read.
 final class ActiveRuns: Sendable {
     private let stack = Mutex<[(run: Int, isStopped: Bool)]>([])
 
     func push(_ run: Int) { stack.withLock { $0.append((run, false)) } }
     func pop() { stack.withLock { _ = $0.popLast() } }
 
-    /// Calls `body`, which stops the innermost run, if that is `run`; the stack does not change meanwhile. Returns
-    /// whether `run` has not returned.
+    /// Calls `body`, which stops the innermost run, if `run` is the innermost one. The stack does not change meanwhile.
+    /// Returns whether `run` has not returned.
     @discardableResult func stop(_ run: Int, _ body: () -> Void) -> Bool {
         stack.withLock {
             guard $0.last?.run == run else { return $0.contains { $0.run == run } }
@@ -22,7 +22,7 @@ final class ActiveRuns: Sendable {
         }
     }
 
-    /// Calls `body`, which stops the innermost run, if there is one; the stack does not change meanwhile.
+    /// Calls `body`, which stops the innermost run, if there is one. The stack does not change meanwhile.
     func stopAny(_ body: () -> Void) { stack.withLock { if !$0.isEmpty { body() } } }
 
     /// Whether the innermost run was stopped.
@@ -40,7 +40,7 @@ func atDate(_ date: UInt64, _ body: @escaping @Sendable () -> Void) {
     timer.resume()
 }
 
-/// Lends a reference to another thread that is known to use it in time.
+/// Passes a reference to another thread, which is known to use it in time.
 struct Lent<Value>: @unchecked Sendable {
     let value: Value
 }

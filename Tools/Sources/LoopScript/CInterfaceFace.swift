@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GRunLoop of the current thread, as a script sees it through <grun/grun.h>: what a program in C calls, and nothing
-// else but the seam for choices.
+// The GRunLoop of the current thread as a script uses it through <grun/grun.h>: it makes only calls that a C program
+// can make, except for the seam for choices.
 
 import CGRunHeaders
 @_spi(Oracle) import GRunLoop
@@ -19,7 +19,7 @@ public final class CInterfaceFace: LoopFace {
 
     public init() {}
 
-    /// What the functions of an item get as their data: whom to tell, and which item it is.
+    /// The data of an item's functions: the object to report to, and the item.
     private final class Item {
         let callouts: any ScriptCallouts
         let index: Int
@@ -29,7 +29,7 @@ public final class CInterfaceFace: LoopFace {
             self.index = index
         }
 
-        /// Owned by the item of the loop, which gives it back by `release`.
+        /// Owned by the loop's item, which releases it by `release`.
         var data: gpointer { Unmanaged.passRetained(self).toOpaque() }
 
         static func of(_ data: gpointer?) -> Item { reference(data, to: Item.self).takeUnretainedValue() }
@@ -38,7 +38,7 @@ public final class CInterfaceFace: LoopFace {
 
     public func begin(_ program: Program, grid: Grid, callouts: any ScriptCallouts) {
         loop = grun_loop_get_current()
-        // A script without long callouts is compared to its end: a slower machine must not cut it.
+        // A script without long callouts is compared to its end, so a slow machine must not cut it.
         grun_loop_set_time_slice(loop, (timeSlice ?? .seconds(3600)) / .seconds(1))
         for (index, spec) in program.sources.enumerated() {
             sources.append(
@@ -190,7 +190,7 @@ public final class CInterfaceFace: LoopFace {
             let body: () -> Void
             init(_ body: @escaping () -> Void) { self.body = body }
         }
-        // A list of C's, NULL at its end.
+        // A C array that ends with NULL.
         var names: [UnsafePointer<CChar>?] = modes.map { UnsafePointer(g_strdup(Self.mode($0))) }
         names.append(nil)
         defer { for case let name? in names { g_free(UnsafeMutableRawPointer(mutating: name)) } }
@@ -251,7 +251,7 @@ public final class CInterfaceFace: LoopFace {
 
     private static func nanoseconds(_ date: gint64) -> Int64? { date < 0 ? nil : Int64(date) * 1000 }
 
-    /// A call without an error. It returns false without an error if it has added nothing, such as an invalid item.
+    /// Makes a call that must not set an error. It returns false without an error if it adds an invalid item.
     static func mustSucceed(_ body: (UnsafeMutablePointer<UnsafeMutablePointer<GError>?>) -> gboolean) {
         var error: UnsafeMutablePointer<GError>?
         _ = body(&error)
@@ -259,7 +259,7 @@ public final class CInterfaceFace: LoopFace {
     }
 }
 
-/// What a function gets as its data is always ours.
+/// The data of a function is always an object of this file.
 private func reference<Object: AnyObject>(_ data: gpointer?, to type: Object.Type) -> Unmanaged<Object> {
     guard let data else { fatalError("a function without its data") }
     return Unmanaged.fromOpaque(data)

@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// A non-blocking eventfd. It is closed by hand, because its owner may be gone before the loop is.
+/// A non-blocking eventfd. It is closed explicitly, because its owner may be released before the loop.
 public struct EventDescriptor: Sendable {
     public let descriptor: Int32
 

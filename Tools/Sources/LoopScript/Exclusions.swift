@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every known difference between the real CFRunLoop and GRunLoop, and what the runner does about it.
 
-/// One exclusion. Wherever it can, the runner mends the oracle instead of leaving something out; where it cannot,
-/// the executor skips the one action that would meet the bug, on both loops alike, and writes it into the trace.
+/// One exclusion. If possible, the runner fixes the oracle instead of leaving something out. Otherwise the executor
+/// skips the one action that would meet the bug, on both loops alike, and writes it into the trace.
 public enum Rule: String, CaseIterable, Sendable {
     case staleTimerDescriptor
     case lastSourceDecides

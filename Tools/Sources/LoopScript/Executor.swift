@@ -3,12 +3,12 @@
 
 import Synchronization
 
-/// Where the program stands: one run that has not returned.
+/// The state of one run that has not returned.
 struct Activation {
     let id: Int
     let mode: ModeName
     let returnsAfterSource: Bool
-    /// Its deadline on the grid; nil without one, and once exit has been observed.
+    /// The deadline on the grid; nil without a deadline, and after exit was observed.
     var deadline: UInt64?
     /// The version-0 sources that this pass collected and that still wait their turn (`Rule.lastSourceDecides`).
     var pendingSources: [Int] = []
@@ -23,20 +23,20 @@ struct CalloutFrame {
 
 /// How a program is run.
 public struct ExecutorOptions: Sendable {
-    /// The length of a slot of the grid in nanoseconds.
+    /// The length of a grid slot in nanoseconds.
     public var slot: UInt64
     /// The oracle's trace, which decides between items that are ready at once.
     public var reference: [TraceLine]?
-    /// Whether the face tells when a pass begins. It does so by an observer of beforeTimers, which GRunLoop has
-    /// only if a first try without it did not tell which of its choices the oracle made without a line.
+    /// Whether the face reports the beginning of each pass. It uses a beforeTimers observer for that. GRunLoop gets the
+    /// observer only if a first try could not match the oracle's passes that left no line.
     public var marksPasses: Bool
-    /// What the oracle did in a pass that left no line though more than a wake-up was ready: it consumed the wake-up,
-    /// or it chose what an afterWaiting observer then took away.
+    /// What the oracle did in a pass that left no line although more than a wake-up was ready. True: it consumed the
+    /// wake-up. False: it chose an item that an afterWaiting observer then removed.
     public var silentPassesWake = true
-    /// The slices of the loop under test; nil: it has none.
+    /// The time slice of the loop under test; nil means none.
     public var timeSlice: Duration?
-    /// How much longer than its actions take a program may last before it counts as one that hangs, and how long it is
-    /// then given to end when it is stopped; in nanoseconds.
+    /// How much longer than its actions a program may take before it counts as hanging, and how long it then may take
+    /// to end after it is stopped, in nanoseconds.
     public var grace: UInt64
 
     public init(
@@ -54,7 +54,7 @@ public struct ExecutorOptions: Sendable {
 public final class Executor {
     static let maximumLines = 500
     static let maximumGap = 100
-    /// In which gap after its beginning a run without a limit is stopped first.
+    /// A run without a limit is first stopped in this gap after its beginning.
     static let endlessGaps = 3
 
     let program: Program
@@ -68,7 +68,7 @@ public final class Executor {
     var exclusions: [Rule: Int] = [:]
     var statistics = Statistics()
     var agreesWithReference = true
-    /// Where the reference goes on after the line that was recorded last.
+    /// The position in the reference after the last recorded line.
     var referencePosition = 0
     var passesSinceLine = 0
     var isEnding = false
@@ -86,7 +86,7 @@ public final class Executor {
     var signalOrder: [Int: Int] = [:]
     var signals = 0
     var commonModes: Set<ModeName> = ["default"]
-    /// The items that were added to the common modes, whatever became of them.
+    /// The items that were added to the common modes, including later removed ones.
     var commonItems: Set<ItemID> = []
     var movedWhileFiring: Set<Int> = []
     var writtenPorts: Set<Int> = []
@@ -107,13 +107,13 @@ public final class Executor {
         isEnding = true
     }
 
-    /// Called when the thread has ended: what its end cancelled stands in the notes.
+    /// Called after the thread has ended. The notes hold what the thread's end cancelled.
     func finish() {
         for note in notes.sorted() { record("at the thread's end: \(note)") }
         face.end()
     }
 
-    /// Whether the program has had its share; from then on nothing is traced and nothing done.
+    /// Whether the program is at its limit. From then on it does nothing, and nothing is traced.
     var isExhausted: Bool { lineCount >= Executor.maximumLines || isOverdue.load(ordering: .relaxed) }
 
     func record(_ text: String, kind: TraceLine.Kind = .other) {
@@ -136,7 +136,7 @@ public final class Executor {
         note(.pass)
     }
 
-    /// Since the last line: only the first cut counts.
+    /// Notes a cut. Only the first cut since the last line counts.
     private func noteCut() {
         guard !isCut, !isEnding, face.cutCount > 0 else { return }
         isCut = true

@@ -89,7 +89,7 @@ extension Executor {
         if !activations.isEmpty { afterNestedRun() }
     }
 
-    /// Ends a run without a limit from another thread, in a gap in which it is the innermost one: in this one, or a
+    /// Ends a run without a limit from another thread, in a gap in which it is the innermost run: in this gap or in a
     /// later one.
     private static func stop(
         _ run: Int, of runs: ActiveRuns, in gap: Int, of grid: Grid, _ face: Lent<any LoopFace>
@@ -108,7 +108,7 @@ extension Executor {
         case .currentMode: face.currentMode ?? "none"
         case .allModes: allModes
         case .nextFireDate(let mode):
-            // Item 142: which date a mode shows whose timer is firing is nobody's.
+            // Item 142: the date of a mode is not defined while a timer of the mode fires.
             if firingTimers.contains(where: { face.contains(.timer($0), in: mode) }) {
                 "a timer is firing"
             } else {
@@ -135,7 +135,7 @@ extension Executor {
 }
 
 extension Action {
-    /// Whether what was ready may not be so any more.
+    /// Whether the action may make a ready item unready.
     fileprivate var takesAway: Bool {
         switch self {
         case .remove, .invalidate, .move: true

@@ -44,7 +44,7 @@ extension Executor: ScriptCallouts {
         for next in reference[referencePosition...] {
             if next.kind == .taking { takes = true }
             guard next.callouts <= callouts.count else { continue }
-            // Without a line of what it serviced, the oracle's pass consumed a wake-up, or something that was gone.
+            // If the oracle's pass left no line, it consumed a wake-up, or serviced an item that was removed.
             let silent = takes && !options.silentPassesWake ? ready.firstIndex { $0 != .wakeUp } : wake
             guard next.callouts == callouts.count, next.depth == activations.count else { return silent }
             switch next.kind {
@@ -52,7 +52,7 @@ extension Executor: ScriptCallouts {
                 guard passes > 0 || !options.marksPasses else { return silent }
                 passes -= 1
                 takes = false
-            // What the oracle did between its wait and its service stage stands before what it serviced.
+            // Actions between the oracle's wait and its service stage come before the serviced item.
             case .afterWaiting:
                 guard passes == 0 || !options.marksPasses else { return wake }
             case .timer: return ready.firstIndex(of: .timers) ?? wake

@@ -8,7 +8,7 @@ public final class GRunLoopFace: LoopFace {
     public var marksPasses = false
     public var timeSlice: Duration?
 
-    /// Whether a host drives in the place of the outermost runs.
+    /// Whether a host drives instead of the outermost runs.
     private let isHosted: Bool
     private var runs = 0
     private var loop: GRunLoop?
@@ -25,9 +25,9 @@ public final class GRunLoopFace: LoopFace {
     public func begin(_ program: Program, grid: Grid, callouts: any ScriptCallouts) {
         let loop = GRunLoop.current
         self.loop = loop
-        // A script without long callouts is compared to its end: a slower machine must not cut it.
+        // A script without long callouts is compared to its end, so a slow machine must not cut it.
         loop.timeSlice = timeSlice ?? .seconds(3600)
-        // The closures of items are for any thread; those of a script run on its own only.
+        // The closures of items must be usable on any thread. A script's closures run on its own thread only.
         let script = Lent(value: callouts)
         for (index, spec) in program.sources.enumerated() {
             sources.append(

@@ -3,10 +3,10 @@
 
 import Glibc
 
-/// Dates are never compared with a measured time but meet in slots: a timer owns one of the slots 1 to 8, a
-/// deadline one of 9 to 12 (by the depth of its run), the end of a busy stretch slot 13, a stop from outside
-/// slot 14; the rest is for being late. So two dates of a program are at least one slot apart, and a late wake-up
-/// changes nothing until it is a whole slot late; what the runner calls timing noise is just that.
+/// Dates are not compared with measured times but lie in slots. A timer owns one of the slots 1 to 8, a deadline one of
+/// 9 to 12 (by the depth of its run), the end of a busy stretch slot 13, a stop from outside slot 14. The other slots
+/// absorb delays. So two dates of a program are at least one slot apart, and a wake-up that is less than a slot late
+/// changes nothing. The runner calls greater delays timing noise.
 public struct Grid: Sendable {
     public static let slotsPerGap: UInt64 = 20
     static let firstTimerSlot: UInt64 = 1

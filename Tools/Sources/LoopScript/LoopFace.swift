@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The face that a script needs of a run loop, and what the loop reports back to the script.
+// The interface that a script needs of a run loop, and the loop's reports to the script.
 
 /// How a run ended, under the names that both loops share.
 public enum RunEnd: Int32, Sendable {
@@ -9,16 +9,16 @@ public enum RunEnd: Int32, Sendable {
     case handledSource = 4
 }
 
-/// The seconds of a run, in a form that loses nothing.
+/// The time limit of a run, without loss of precision.
 public enum RunTime: Sendable {
-    /// Exactly so many seconds: 0 or less.
+    /// Exactly this many seconds: 0 or less.
     case seconds(Int)
     /// Until this CLOCK_MONOTONIC date in nanoseconds; the face turns it into a duration at the last moment.
     case until(UInt64)
     case forever
 }
 
-/// What can be ready in the service stage, as far as the face may choose.
+/// What can be ready in the service stage, if the face may choose.
 public enum ReadyKind: Equatable, Sendable {
     case wakeUp
     case timers
@@ -34,7 +34,7 @@ public protocol ScriptCallouts: AnyObject {
     func performed(port: Int)
     func fired(timer: Int)
     func observed(observer: Int, activity: UInt)
-    /// A pass begins: called only by a face that marks passes.
+    /// A pass begins. Called only by a face that marks passes.
     func passBegins()
     /// Whether the run that is about to wait would sleep although its time is up or it is stopped (`Rule.wakeUpEaten`).
     func wouldOversleep() -> Bool
@@ -42,17 +42,17 @@ public protocol ScriptCallouts: AnyObject {
     func choose(among ready: [ReadyKind]) -> Int?
 }
 
-/// A run loop as a script sees it. All calls come on the loop's thread, save `wakeUp` and `stop`.
+/// A run loop as a script sees it. All calls come on the loop's thread, except `wakeUp` and `stop`.
 public protocol LoopFace: AnyObject {
-    /// Whether it calls `passBegins`. Set before the first run.
+    /// Whether the face calls `passBegins`. Set before the first run.
     var marksPasses: Bool { get set }
 
-    /// How long the loop serves one kind in a row before others have their turn; nil: without a limit.
+    /// How long the loop serves one kind in a row before other kinds have their turn; nil means no limit.
     var timeSlice: Duration? { get set }
-    /// How often a slice was used up, and others had their turn.
+    /// How often a slice was used up and other kinds had their turn.
     var cutCount: Int { get }
 
-    /// Makes the items of a program, on the thread whose loop it is.
+    /// Makes the items of a program. Must be called on the loop's thread.
     func begin(_ program: Program, grid: Grid, callouts: any ScriptCallouts)
     /// Releases the items; the thread may have ended.
     func end()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A script for a run loop as a value: its items, what their callouts do, and the top-level steps.
 
-/// What a program calls a mode: "default", "common" (the pseudo mode), or any other name.
+/// A program's name of a mode: "default", "common" (the pseudo mode), or any other name.
 public typealias ModeName = String
 
 /// The item of a program that an action means.
@@ -21,7 +21,7 @@ public enum ItemID: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The actions of a callout: the n-th call does the n-th list, later calls do nothing, so every program ends.
+/// The actions of a callout. The n-th call makes the n-th list, and later calls do nothing, so every program ends.
 public typealias Body = [[Action]]
 
 /// A version-0 source.
@@ -46,9 +46,9 @@ public struct PortSpec: Sendable, Equatable {
 
 /// A timer whose dates lie on the program's grid: it owns one slot of each gap.
 public struct TimerSpec: Sendable, Equatable {
-    /// The gap of its first fire date; nil is a date in the past.
+    /// The gap of its first fire date; nil means a date in the past.
     public var firstGap: Int?
-    /// 0 is one-shot.
+    /// 0 means one-shot.
     public var intervalGaps: Int
     public var body: Body
 
@@ -59,7 +59,7 @@ public struct TimerSpec: Sendable, Equatable {
     }
 }
 
-/// An observer; `activities` are Core Foundation's raw values, which are GRunLoop's too.
+/// An observer. `activities` are Core Foundation's raw values, which equal GRunLoop's.
 public struct ObserverSpec: Sendable, Equatable {
     public var activities: UInt
     public var repeats: Bool
@@ -80,7 +80,7 @@ public struct Program: Sendable, Equatable {
     public var ports: [PortSpec]
     public var timers: [TimerSpec]
     public var observers: [ObserverSpec]
-    /// What `perform` enqueues, by index; the occurrences are counted over all enqueueings of a block.
+    /// The blocks that `perform` enqueues, by index. The calls of a block are counted over all its enqueueings.
     public var blocks: [Body]
     public var steps: [Action]
 
@@ -102,7 +102,7 @@ public struct Program: Sendable, Equatable {
             + timers.indices.map(ItemID.timer) + observers.indices.map(ItemID.observer)
     }
 
-    /// Every action, wherever it stands.
+    /// Every action at any place of the program.
     public var allActions: [Action] {
         var all = steps
         for body in bodies { all.append(contentsOf: body.joined()) }

@@ -4,7 +4,7 @@
 import Glibc
 
 extension Executor {
-    /// The rule that forbids an action here and now.
+    /// Returns the rule that forbids an action at this point.
     func reasonToSkip(_ action: Action) -> Rule? {
         switch action {
         case .add(.timer(let timer), let mode):
@@ -15,7 +15,7 @@ extension Executor {
                 commonItems.contains(.timer($0)) && returnsBesideItsBatch($0, to: [mode])
             }
             if returns { return .removedTimerFires }
-            // Of a ghost only one of the loops knows that it is a common item.
+            // Only one of the loops knows that a ghost is a common item.
             let moved = movedWhileFiring.first { face.contains(.timer($0), in: "common") || isGhost(.timer($0)) }
             return moved == nil ? nil : .ownDateInSeveralModes
         case .remove(let item, let mode): return reasonToKeep(item, in: mode)
@@ -57,7 +57,7 @@ extension Executor {
         }
     }
 
-    /// Whether a due timer that is in no mode joins others than that of a batch under way, in which it may have been.
+    /// Whether a due timer without a mode joins other modes than that of a running batch, in which it may have been.
     private func returnsBesideItsBatch(_ timer: Int, to joined: some Sequence<ModeName>) -> Bool {
         guard modes(of: .timer(timer)).isEmpty, isDue(timer) else { return false }
         return batchModes.contains { !joined.contains($0) }
@@ -91,8 +91,8 @@ extension Executor {
 
     var inAfterWaiting: Bool { callouts.contains { $0.activity == 64 } }
 
-    /// The items, timers counting as one, that are ready in the mode of a run that is in an afterWaiting observer: of
-    /// several, in the mode in which there are most.
+    /// The number of ready items, where the timers count as one, in the mode of a run that is in an afterWaiting
+    /// observer. With several such runs, the greatest number counts.
     private func readyItems() -> Int {
         callouts.lazy.filter { $0.activity == 64 && $0.depth > 0 }
             .map { self.readyItems(in: self.activations[$0.depth - 1].mode) }.max() ?? 0
@@ -151,12 +151,12 @@ extension Executor {
         }
     }
 
-    /// Whatever is not a source's callout tells that this pass is through with its sources.
+    /// Any callout that is not a source's shows that this pass has performed its sources.
     func sourcesAreThrough() {
         if !activations.isEmpty { activations[activations.count - 1].pendingSources = [] }
     }
 
-    /// Mends what a nested run took from the run that goes on (`Rule.lastSourceDecides`).
+    /// Restores what a nested run took from the outer run (`Rule.lastSourceDecides`).
     func afterNestedRun() {
         let activation = activations[activations.count - 1]
         if let source = activation.pendingSources.last, face.isValid(.source(source)),

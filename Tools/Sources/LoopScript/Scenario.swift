@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program written by hand, with the trace that the behaviour list promises.
+// A hand-written program, with the trace that the behaviour list promises.
 
 /// One scripted scenario. Its trace holds on the real CFRunLoop and on GRunLoop.
 public struct Scenario: Sendable {
@@ -8,7 +8,7 @@ public struct Scenario: Sendable {
     public let name: String
     public let program: Program
     public let expected: [String]
-    /// Whether the oracle's trace is another one, by a bug of the oracle or on purpose.
+    /// Whether the oracle's trace differs, by a bug of the oracle or on purpose.
     public let isGRunLoopOnly: Bool
 
     init(

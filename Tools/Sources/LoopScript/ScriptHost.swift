@@ -6,8 +6,8 @@ import CGRunGLib
 import GRunLoop
 
 enum ScriptHost {
-    /// The host's run begins when the loop is attached to its context and ends when it is taken out of it; the mode is
-    /// the ambient one.
+    /// The host's run begins when the loop is attached to its context, and ends when it is detached. Its mode is the
+    /// ambient mode.
     static func run(
         _ loop: GRunLoop, in mode: GRunLoop.Mode, until date: UInt64, isHostInnermost: @escaping () -> Bool
     ) {
@@ -25,9 +25,8 @@ enum ScriptHost {
         token.pop()
     }
 
-    /// A source of the host's that is ready at a date, to the nanosecond, before everything of ours. In a run of the
-    /// script that is nested in a callout, and serves the home context too, it does not count: our own driver's
-    /// outermost run has no such source.
+    /// A source of the host that becomes ready at a date, to the nanosecond, before all sources of the loop. It does
+    /// not count in a nested run, which serves the home context too, because an outermost run has no such source.
     private final class EndAlarm {
         private let descriptor = cgrun_timer_new()
         private let source: UnsafeMutablePointer<GSource>
@@ -68,7 +67,7 @@ enum ScriptHost {
             return Unmanaged<EndAlarm>.fromOpaque(pointer).takeUnretainedValue()
         }
 
-        /// GLib keeps the pointer: it is never freed.
+        /// Never freed, because GLib keeps the pointer.
         nonisolated(unsafe) private static let functions: UnsafeMutablePointer<GSourceFuncs> = {
             let functions = UnsafeMutablePointer<GSourceFuncs>.allocate(capacity: 1)
             functions.initialize(to: GSourceFuncs())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A script's port: a version-1 source, which is a descriptor's or a GRunLoop.Port by turns.
+// A script's port: a version-1 source, which is alternately a descriptor source and a GRunLoop.Port.
 
 @_spi(Oracle) import GRunLoop
 
-/// Ready as often as it may be, it performs once. Those with an odd number carry messages.
+/// Performs once, however often it was made ready. Ports with odd numbers carry messages.
 enum ScriptPort {
     case descriptor(GRunLoop.DescriptorSource, EventDescriptor)
     case messages(GRunLoop.Port)
@@ -21,7 +21,7 @@ enum ScriptPort {
         }
     }
 
-    /// After the loop.
+    /// Called after the loop has ended.
     func end() {
         if case .descriptor(_, let descriptor) = self { descriptor.closeDescriptor() }
     }
@@ -29,7 +29,7 @@ enum ScriptPort {
     func makeReady() {
         switch self {
         case .descriptor(_, let descriptor): descriptor.makeReady()
-        // One that is full is ready already.
+        // A full port is already ready.
         case .messages(let port): _ = port.trySend(GRunLoop.PortMessage())
         }
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A script's port by way of C: a version-1 source, which is a GRunFdSource or a GRunPort by turns.
+// A script's port through C: a version-1 source, which is alternately a GRunFdSource and a GRunPort.
 
 import CGRun
 import CGRunHeaders
 @_spi(Oracle) import GRunLoop
 
-/// Ready as often as it may be, it performs once. Those with an odd number carry messages.
+/// Performs once, however often it was made ready. Ports with odd numbers carry messages.
 enum ScriptPortC {
     case descriptor(OpaquePointer?, EventDescriptor)
     case messages(OpaquePointer?)
 
-    /// What the functions of C get as their data.
+    /// The data of the C functions.
     private final class Callout {
         let body: () -> Void
 
@@ -57,7 +57,7 @@ enum ScriptPortC {
         case .descriptor(_, let descriptor): descriptor.makeReady()
         case .messages(let port):
             let message = grun_port_message_new(0)
-            // One that is full is ready already.
+            // A full port is already ready.
             _ = grun_port_send(port, message)
             grun_port_message_unref(message)
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fresh thread for each program, so that no loop knows what an earlier program did.
+// A new thread for each program, so that no loop keeps the state of an earlier program.
 
 import Dispatch
 import Glibc
@@ -15,7 +15,7 @@ struct FreshThread {
 
     init(_ body: @escaping () -> Void) {
         let (thread, ended) = (startThread(body), ended)
-        // To join with a time limit is not POSIX: so another thread waits.
+        // POSIX has no join with a time limit, so another thread joins.
         pthread_detach(
             startThread {
                 pthread_join(thread, nil)
@@ -23,11 +23,11 @@ struct FreshThread {
             })
     }
 
-    /// Waits until the thread, with its destructors, has ended, or until a date; whether it has ended.
+    /// Waits until the thread and its destructors have ended, or until a date. Returns whether the thread has ended.
     func join(until date: UInt64) -> Bool { ended.wait(timeout: DispatchTime(uptimeNanoseconds: date)) == .success }
 }
 
-/// Runs `body` on so many threads at once and returns when all have ended.
+/// Runs `body` on this many threads at the same time, and returns when all have ended.
 public func onFreshThreads(_ count: Int, _ body: @escaping @Sendable () -> Void) {
     let threads = (0..<count).map { _ in startThread(body) }
     for thread in threads { pthread_join(thread, nil) }

@@ -14,7 +14,7 @@ public struct SplitMix: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// A number in `range`, every one as likely as another (as far as it matters for so small ranges).
+    /// Returns a number in `range`. All numbers are practically equally likely, because the ranges are small.
     public mutating func number(_ range: ClosedRange<Int>) -> Int {
         range.lowerBound + Int(next() % UInt64(range.count))
     }
@@ -23,7 +23,7 @@ public struct SplitMix: RandomNumberGenerator {
 
     public mutating func pick<Element>(_ choices: [Element]) -> Element { choices[number(0...choices.count - 1)] }
 
-    /// One of several, each as often as its weight says.
+    /// Returns one of several values, with a probability by weight.
     public mutating func pick<Element>(weighted choices: [(weight: Int, value: Element)]) -> Element {
         var left = number(0...choices.reduce(0) { $0 + $1.weight } - 1)
         for choice in choices {

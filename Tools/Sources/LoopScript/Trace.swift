@@ -3,23 +3,23 @@
 
 /// One line of a trace.
 public struct TraceLine: Equatable, Sendable {
-    /// What the chooser of the service stage has to know of a line.
+    /// What the chooser of the service stage needs to know about a line.
     public enum Kind: Equatable, Sendable {
         case timer
         case port(Int)
         case afterWaiting
-        /// A pass begins. It is noted for the chooser only: it is neither compared nor printed.
+        /// A pass begins. This is a note for the chooser only, and is neither compared nor printed.
         case pass
-        /// An afterWaiting observer takes something away, perhaps what the pass was to service. Noted like `pass`.
+        /// An afterWaiting observer removes something, perhaps the item of the pass. A note, like `pass`.
         case taking
-        /// A slice was used up, and what follows comes in another order than without slices. Noted like `pass`.
+        /// A slice was used up, so the following order differs from that without slices. A note, like `pass`.
         case cut
         case other
     }
 
     /// How many runs were on the stack.
     public let depth: Int
-    /// How many callouts were on the stack; the line of a callout itself does not count as inside it.
+    /// How many callouts were on the stack. A callout's own line does not count as inside it.
     public let callouts: Int
     public let kind: Kind
     public let text: String
@@ -31,18 +31,18 @@ public struct TraceLine: Equatable, Sendable {
         self.kind = kind
     }
 
-    /// Whether it is for the chooser only.
+    /// Whether the line is a note for the chooser.
     var isNote: Bool { kind == .pass || kind == .taking || kind == .cut }
 
     /// The line as it is compared and printed: indented by the depth of the runs.
     public var rendered: String { String(repeating: "    ", count: depth) + text }
 }
 
-/// What came of one program on one loop.
+/// The result of one program on one loop.
 public struct Outcome: Sendable {
-    /// Whether it came to its end by itself. If not, its last line says so.
+    /// Whether the program ended by itself. If not, its last line says so.
     public var hasEnded = true
-    /// What happened, with the beginnings of passes in between.
+    /// All lines, with the notes between them.
     public var entries: [TraceLine]
     public var exclusions: [Rule: Int]
     public var statistics: Statistics
@@ -50,7 +50,7 @@ public struct Outcome: Sendable {
     /// The trace that is compared.
     public var trace: [TraceLine] { entries.filter { !$0.isNote } }
 
-    /// How many lines of the trace come before a slice was used up; nil if none was (`Rule.timeSlice`).
+    /// The number of lines before the first cut; nil if no slice was used up (`Rule.timeSlice`).
     public var linesBeforeCut: Int? {
         entries.firstIndex { $0.kind == .cut }.map { entries[..<$0].count { !$0.isNote } }
     }
@@ -59,7 +59,7 @@ public struct Outcome: Sendable {
     public var lines: [String] { trace.map(\.rendered) }
 }
 
-/// How often each thing happened, so that one can see what a generator reaches.
+/// How often each thing happened, to show what a generator reaches.
 public struct Statistics: Sendable {
     public private(set) var counts: [String: Int] = [:]
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that does not end is stopped and says so, on whichever loop.
+// Stops a program that does not end on any loop, and reports it.
 
 import Synchronization
 
 extension Executor {
-    /// How often a program that hangs is told to stop.
+    /// How often a hanging program is told to stop.
     private static let stopPeriod: UInt64 = 50_000_000
 
-    /// Runs a program on a thread of its own, on the loop that `makeFace` stands for, and returns when that thread has
-    /// ended, or will not.
+    /// Runs a program on its own thread, on the loop of `makeFace`. Returns when that thread has ended, or hangs.
     public static func run(
         _ program: Program, options: ExecutorOptions, makeFace: @escaping () -> any LoopFace
     ) -> Outcome {
@@ -24,7 +23,7 @@ extension Executor {
             let executor = begun.withLock { $0?.value }
             executor?.stopAll()
             guard thread.join(until: Grid.now + options.grace) else {
-                // What it has written so far is still its own.
+                // The thread still owns its trace so far.
                 return Outcome(saying: "hangs, and does not end when it is stopped")
             }
         }
@@ -37,8 +36,8 @@ extension Executor {
         return outcome
     }
 
-    /// Has the program do nothing more, and stops the innermost run again and again. On other threads: a loop that
-    /// hangs may hold a lock that `stop` wants.
+    /// Makes the program do nothing more, and stops the innermost run repeatedly. It uses other threads, because a
+    /// hanging loop may hold a lock that `stop` needs.
     private func stopAll() {
         isOverdue.store(true, ordering: .relaxed)
         let face = Lent(value: face)
@@ -50,7 +49,7 @@ extension Executor {
 }
 
 extension Outcome {
-    /// The outcome of a program of which nothing else is known.
+    /// The outcome of a program about which only this text is known.
     fileprivate init(saying text: String) {
         self.init(
             hasEnded: false, entries: [TraceLine(text, depth: 0, callouts: 0)], exclusions: [:],
@@ -59,7 +58,7 @@ extension Outcome {
 }
 
 extension Program {
-    /// The most gaps that it can last: each of its actions is done once at most, and only these take time.
+    /// The greatest number of gaps of the program: each action is made at most once, and only actions take time.
     var longest: Int {
         allActions.reduce(2) { gaps, action in
             switch action {

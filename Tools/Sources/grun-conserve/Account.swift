@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kind of work: how a program hands it to its loop, and the account of it.
+// One kind of work: how a program passes it to its loop, and its account.
 
 import GRunLoop
 
-/// Used on the loop's thread only, except where a subclass says otherwise.
+/// Used on the loop's thread only, unless a subclass documents otherwise.
 class Account: @unchecked Sendable {
     unowned let program: Program
 
@@ -11,19 +11,19 @@ class Account: @unchecked Sendable {
 
     var loop: GRunLoop { program.loop }
 
-    /// Before the first action, on the loop's thread.
+    /// Called on the loop's thread before the first action.
     func begin() {}
-    /// Hands something to the loop.
+    /// Passes work to the loop.
     func act() {}
-    /// Invalidates, removes, moves or cancels something that the loop has.
+    /// Invalidates, removes, moves or cancels something in the loop.
     func change() {}
-    /// The things that the loop has accepted and not done yet; nil if there are none.
+    /// Describes the accepted work that is not done yet; nil if there is none.
     var open: String? { nil }
-    /// Everything is done. Ends the items that would keep the loop busy.
+    /// Called when everything is done. Ends the items that would keep the loop busy.
     func quiet() {}
     /// Leaves something behind, which the end of the loop must release without a call.
     func leave() {}
-    /// The loop has ended, or is not used any more.
+    /// Called after the loop has ended or is out of use.
     func close() {}
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks in one mode, in several, in the common modes. Blocks of the same modes are called in their order, as far as
-// they are visible: a run in a block does not see the older ones.
+// Blocks in one mode, in several modes, in the common modes. Blocks of the same modes are called in order, as far as
+// they are visible: a run in a block does not see older blocks.
 
 import GRunLoop
 
 final class Blocks: Account, @unchecked Sendable {
     private var tickets: [Ticket] = []
-    /// The numbers of those that have not been called, by their modes.
+    /// The numbers of the blocks that have not been called, by their modes.
     private var waiting: [String: [Int]] = [:]
 
     override func act() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs that hand all kinds of work to a loop, and count: each thing that the loop has accepted is called
+// Random programs that pass all kinds of work to a loop, and count. Everything that the loop has accepted is called
 // exactly once, or released if it was cancelled.
 
 import ArgumentParser
@@ -23,7 +23,7 @@ struct Conserve: ParsableCommand {
     @Option(help: "How many programs to run.")
     var seeds: UInt64 = 1
 
-    @Option(help: "Begin no further program after so many seconds.")
+    @Option(help: "Start no further program after this many seconds.")
     var seconds: Int?
 
     @Flag(help: "Run the programs on the main loop, with the main dispatch queue.")
@@ -42,7 +42,7 @@ struct Conserve: ParsableCommand {
     }
 
     func run() throws {
-        // Touched here, so that the main loop belongs to the main thread.
+        // The first use is here, so that the main loop belongs to the main thread.
         _ = GRunLoop.main
         Findings.arguments = (main ? ["--main"] : []) + without.flatMap { ["--without", $0] }
         let end = seconds.map { ContinuousClock.now.advanced(by: .seconds($0)) }
@@ -65,7 +65,7 @@ struct Conserve: ParsableCommand {
         Ticket.expectNoneLeft()
     }
 
-    /// Each program has the same perturbation, whatever ran before it.
+    /// Gives each program the same perturbation, independent of earlier programs.
     private func perturb(_ seed: UInt64) {
         #if GRUN_PERTURB
             cgrun_perturb_restart(seed)

@@ -23,7 +23,7 @@ final class Descriptors: Account, @unchecked Sendable {
     private var entries: [Entry] = []
 
     override func begin() {
-        // More than one batch of the kernel's, now and then.
+        // At times there are more descriptors than one batch of the kernel's events.
         for _ in 0..<(program.random.chance(10) ? 70 : program.random.number(2...4)) { make() }
     }
 
@@ -52,7 +52,7 @@ final class Descriptors: Account, @unchecked Sendable {
 
     private func readByte(_ entry: Entry) {
         var byte: UInt8 = 0
-        // A nested run may have read it.
+        // A nested run may have read the byte.
         guard Glibc.read(entry.pipe.readEnd, &byte, 1) == 1 else { return }
         if Int(byte) != entry.read & 255 { Findings.add("byte \(byte) was read, and \(entry.read & 255) was next") }
         entry.read += 1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The violations, each with the command that repeats its program.
+// The violations, each with the command that reproduces it.
 
 import Glibc
 import Synchronization
@@ -14,7 +14,7 @@ enum Findings {
 
     static var count: Int { found.load(ordering: .relaxed) }
 
-    /// The seed of the program that runs now.
+    /// The seed of the running program.
     static var seed: UInt64 {
         get { lastSeed.load(ordering: .relaxed) }
         set { lastSeed.store(newValue, ordering: .relaxed) }

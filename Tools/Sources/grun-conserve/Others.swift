@@ -117,7 +117,7 @@ final class Observers: Account, @unchecked Sendable {
     }
 }
 
-/// Wake-ups and stops, which a run may hear at any time.
+/// Wake-ups and stops, which may reach a run at any time.
 final class Control: Account, @unchecked Sendable {
     override func act() {
         if program.random.chance(60) { loop.wakeUp() } else if program.runs > 0 { loop.stop() }

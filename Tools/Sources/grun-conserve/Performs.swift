@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delayed performs: each is called once and not early, or was cancelled, and the caller was told which.
+// Delayed performs: each is called once and not early, or was cancelled by a call with the right result.
 
 import GRunLoop
 
@@ -27,7 +27,7 @@ final class Performs: Account, @unchecked Sendable {
     override func change() {
         guard !entries.isEmpty else { return }
         let entry = program.random.pick(entries)
-        // Before the call: the closure is released in it.
+        // Read before the call, because the call releases the closure.
         let wasOpen = !entry.ticket.isCalled && !entry.ticket.isCancelled
         if wasOpen { entry.ticket.cancel() }
         if entry.perform.cancel() != wasOpen {

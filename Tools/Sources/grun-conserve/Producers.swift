@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other threads that hand work to the loop meanwhile: messages, performs, blocks.
+// Other threads that pass work to the loop: messages, performs, blocks.
 
 import GRunLoop
 import Glibc
@@ -65,7 +65,7 @@ final class Producers: @unchecked Sendable {
     private func perform(_ sequence: Sequence, _ program: Program, _ loop: GRunLoop) {
         let number = sequence.next
         let ticket = Ticket("perform \(number) of a producer")
-        // Before the call: the closure may be called before it returns.
+        // Counted before the call, because the closure may be called before the call returns.
         sequence.accept()
         do {
             try loop.performOnThread { [unowned program] in

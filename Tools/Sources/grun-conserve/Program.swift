@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One random program: its loop, its mixture of work, and what happens in its callouts.
+// One random program: its loop, its mixture of work, and the actions in its callouts.
 
 import CGRunGLib
 import GRunLoop
@@ -7,7 +7,7 @@ import Glibc
 import LoopScript
 import TestSupport
 
-/// Used on its loop's thread only; other threads hand in work by what `Producers` has.
+/// Used on its loop's thread only. Other threads pass work through `Producers`.
 final class Program: @unchecked Sendable {
     struct Settings {
         let seed: UInt64
@@ -43,12 +43,12 @@ final class Program: @unchecked Sendable {
     private let nestsOnceIn: Int
     private let hasFewModes: Bool
 
-    /// How many blocks were made, and how many there were when each block that is being called began: a run in it does
-    /// not see the older ones.
+    /// The number of blocks so far, and the numbers at the beginning of each block that is being called. A run in such
+    /// a block does not see older blocks.
     var blockCount = 0
     private(set) var blockStarts: [Int] = []
     var depth = 0
-    /// How many runs of ours are under way.
+    /// The number of runs under way.
     var runs = 0
     var isDraining = false
     var hasEnded = false
@@ -73,7 +73,7 @@ final class Program: @unchecked Sendable {
         self.random = random
     }
 
-    /// Which kinds there are, and how often each is used: in most programs two or three of them are most of the work.
+    /// Chooses the kinds and their frequencies. In most programs two or three kinds make up most of the work.
     private func makeAccounts() {
         for (name, type) in Self.kinds where !settings.without.contains(name) {
             if name == "main-queue", !settings.isMain { continue }
@@ -94,7 +94,7 @@ final class Program: @unchecked Sendable {
         for _ in 0..<30 { act() }
     }
 
-    // MARK: What happens
+    // MARK: Actions
 
     func note(_ text: @autoclosure () -> String) {
         if settings.isVerbose { printToStandardError(String(repeating: "  ", count: depth) + text() + "\n") }
@@ -106,7 +106,7 @@ final class Program: @unchecked Sendable {
         if random.chance(15) { account.change() } else { account.act() }
     }
 
-    /// Of one item: often the default mode alone, sometimes several.
+    /// Returns the modes of one item: often the default mode alone, sometimes several modes.
     func someModes() -> [GRunLoop.Mode] {
         switch random.pick(hasFewModes ? [0, 0, 0, 1, 2] : [0, 0, 1, 2, 3, 4, 5]) {
         case 0: [.default]
@@ -118,7 +118,7 @@ final class Program: @unchecked Sendable {
         }
     }
 
-    /// Everything that the loop calls is called in here: it may act, take long, and run the loop.
+    /// Wraps everything that the loop calls. It may act, take long, and run the loop.
     func callout(_ name: String, _ body: () -> Void = {}) {
         if hasEnded { Findings.add("\(name): called after the end") }
         note(name)
@@ -136,7 +136,7 @@ final class Program: @unchecked Sendable {
         blockStarts.removeLast()
     }
 
-    /// Longer than a slice.
+    /// Works longer than a slice.
     private func beBusy() {
         longLeft -= 1
         let end = ContinuousClock.now.advanced(by: .microseconds(random.number(5000...8000)))
@@ -161,7 +161,7 @@ final class Program: @unchecked Sendable {
         runs -= 1
     }
 
-    /// What they hold refers to the program.
+    /// Removes the accounts, whose closures refer to the program.
     func removeAccounts() { accounts = [] }
 
     func popContext() {
@@ -172,6 +172,6 @@ final class Program: @unchecked Sendable {
 }
 
 extension [GRunLoop.Mode] {
-    /// The same for the same modes.
+    /// Equal for equal sets of modes.
     var key: String { Set(map(\.rawValue)).sorted().joined(separator: "+") }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is delivered in the order of its sending: messages of ports, elements of channels, idle work, performs on the
-// loop's thread, blocks of the main dispatch queue.
+// Work that is delivered in the order of its sending: messages of ports, elements of channels, idle work, performs on
+// the loop's thread, blocks of the main dispatch queue.
 
 import Dispatch
 import GRunLoop
 
-/// Several queues of one kind; each has a sequence.
+/// Several queues of one kind, each with a sequence.
 class Queues: Account, @unchecked Sendable {
-    /// For one queue. False if it is full.
+    /// Sends into one queue. Returns false if the queue is full.
     typealias Send = (_ number: Int) -> Bool
 
     private var queues: [(sequence: Sequence, send: Send)] = []
@@ -81,7 +81,7 @@ final class Channels: Queues, @unchecked Sendable {
     }
 }
 
-/// Whether the channel has accepted it.
+/// Sends to a channel, and returns whether the channel has accepted it.
 func send(_ number: Int, to channel: GRunLoop.Channel<(Int, Ticket)>, of channelNumber: Int) -> Bool {
     let ticket = Ticket("element \(number) of channel \(channelNumber)")
     if channel.trySend((number, ticket)) == .enqueued { return true }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program is driven: turns until its budget is used up, turns until all is done, a look whether the idle loop
+// Drives a program: turns until its budget is used up, turns until everything is done, a check that the idle loop
 // sleeps, and the end.
 
 import CGRunGLib
@@ -7,18 +7,18 @@ import GRunLoop
 import TestSupport
 
 extension Program {
-    /// After so long, what is still open was lost.
+    /// Work that is still open after this time is lost.
     private static let patience = Duration.seconds(8)
-    /// How many passes or iterations an idle loop may make in 10 ms: a perturbation may cause some.
+    /// How many passes or iterations an idle loop may make in 10 ms. A perturbation may cause some.
     private static let mostIdlePasses = 40
 
-    /// Runs a program on a thread of its own, or on the main thread, and returns when that has ended.
+    /// Runs a program on its own thread or on the main thread, and returns when it has ended.
     static func runAndJoin(_ settings: Settings) {
         let watchdog = Watchdog(.seconds(60), "conserve: the program of seed \(settings.seed) did not end")
         if settings.isMain {
             Program(settings, isVirtual: false).runToItsEnd()
         } else {
-            // The closures that the end of the thread releases refer to the program.
+            // Keeps the program, because the closures that the thread's end releases refer to it.
             let kept = Shared<Program?>(nil)
             join(startThread { runOnThread(settings, kept) })
             kept.value?.close()
@@ -89,7 +89,7 @@ extension Program {
         if !isHosted || random.chance(30) { run(.default, for: .milliseconds(1)) }
     }
 
-    /// Nothing is left to do: in each mode, and under its host, the loop sleeps.
+    /// Checks that the loop sleeps in each mode, and under its host, when nothing is left to do.
     private func expectSleep() {
         let passes = Counter()
         let observer = GRunLoop.Observer(activities: .beforeTimers) { _, _ in passes.increment() }

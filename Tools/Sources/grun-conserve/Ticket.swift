@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a closure captures that the loop has accepted. It tells whether the closure was called, and when it is released.
+// Captured by a closure that the loop has accepted. It shows whether the closure was called, and when it is released.
 
 import Synchronization
 import TestSupport
@@ -21,7 +21,7 @@ final class Ticket: Sendable {
     private let calls = Atomic(0)
     private let expectation: Atomic<Int>
 
-    /// How many there were in the whole process.
+    /// The number of tickets in the whole process.
     static var made: Int { total.load(ordering: .relaxed) }
 
     /// - Parameter isRepeating: the closure may be called any number of times.
@@ -41,7 +41,7 @@ final class Ticket: Sendable {
     var isCalled: Bool { calls.load(ordering: .acquiring) > 0 }
     var isCancelled: Bool { expected == .noCall }
 
-    /// First thing in the closure.
+    /// Called first in the closure.
     func call() {
         let count = calls.add(1, ordering: .acquiringAndReleasing).newValue
         switch expected {
@@ -51,17 +51,17 @@ final class Ticket: Sendable {
         }
     }
 
-    /// From now on it must not be called.
+    /// Notes that the closure must not be called from now on.
     func cancel() { expectation.store(Expectation.noCall.rawValue, ordering: .releasing) }
 
-    /// After a program: a thread that has just ended may still release what its loop held.
+    /// Called after a program. A thread that has just ended may still release its loop's closures.
     static func expectNoneLeft() {
         if waitUntil(timeout: .seconds(5), { alive.load(ordering: .acquiring) == 0 }) { return }
         Findings.add("\(alive.exchange(0, ordering: .relaxed)) closures were not released after their loop had ended")
     }
 }
 
-/// Numbers that must arrive in their order, each once.
+/// Numbers that must arrive in order, each once.
 final class Sequence: Sendable {
     private let name: String
     private let accepted = Atomic(0)
@@ -69,7 +69,7 @@ final class Sequence: Sendable {
 
     init(_ name: String) { self.name = name }
 
-    /// Of the next thing. Only one thread hands in things of a sequence.
+    /// The number of the next element. Only one thread uses a sequence for sending.
     var next: Int { accepted.load(ordering: .acquiring) }
     func accept() { accepted.add(1, ordering: .acquiringAndReleasing) }
 
@@ -78,7 +78,7 @@ final class Sequence: Sendable {
         if number != expected { Findings.add("\(name): number \(number) was delivered, and \(expected) was next") }
     }
 
-    /// What was accepted and has not been delivered.
+    /// Describes the accepted elements that have not been delivered.
     var open: String? {
         let (sent, got) = (accepted.load(ordering: .acquiring), delivered.load(ordering: .acquiring))
         return sent == got ? nil : "\(name): \(got) of \(sent) were delivered"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs that Foundation's run loop is served: while it has nothing to do, for callgrind; and what one of its
-// blocks costs beside a plain run of it.
+// The cost of serving Foundation's run loop while it has nothing to do, for callgrind, and the cost of one of its
+// blocks beside that in a plain run.
 
 import CGRunGIO
 import CoreFoundation
@@ -11,7 +11,7 @@ import Glibc
 import Synchronization
 
 enum Costs {
-    /// `costs CASE served|alone COUNT`: so many of something that is nothing to Foundation.
+    /// `costs CASE served|alone COUNT`: makes COUNT operations that do not concern Foundation.
     static func run(_ arguments: [String]) -> Never {
         guard arguments.count == 3, let count = Int(arguments[2]) else {
             print("usage: grun-foundation-check costs pass|iteration|first-descriptor|block served|alone COUNT")
@@ -22,7 +22,7 @@ enum Costs {
         if arguments[1] == "served", serving == nil { exit(1) }
         let source = GRunLoop.Source {}
         loop.add(source, forMode: .default)
-        // The first descriptor of a loop is one more for the host to poll; Foundation's may be that.
+        // A loop's first descriptor adds one to the host's poll. Foundation's descriptor may be that one.
         if arguments[0] != "first-descriptor" {
             var pipe: [Int32] = [0, 0]
             Glibc.pipe(&pipe)
@@ -69,7 +69,7 @@ enum Costs {
 
         init(_ run: @escaping @Sendable (Runner) -> Void) {
             Foundation.Thread { [self] in
-                // It is not empty, and so does not return.
+                // The timer keeps the mode from being empty, so the run does not return.
                 RunLoop.current.add(
                     Foundation.Timer(fire: .distantFuture, interval: 0, repeats: false) { _ in }, forMode: .default)
                 target.withLock { $0 = Target(runLoop: .current, loop: CFRunLoopGetCurrent()) }
@@ -82,7 +82,7 @@ enum Costs {
             }.start()
         }
 
-        /// Microseconds there and back, the median.
+        /// Returns the median round trip in microseconds.
         func measure(wakes: Bool) -> Double {
             begin.signal()
             ready.wait()
@@ -104,8 +104,8 @@ enum Costs {
         }
     }
 
-    /// A perform on a thread that is served, by our run, beside one on a thread that Foundation runs alone, where it
-    /// takes a wake-up as well.
+    /// Compares a perform on a served thread, in a run of GRunLoop, with one on a thread that only Foundation runs,
+    /// where it also needs a wake-up.
     static func perform() -> Outcome {
         let served = Runner { runner in
             guard let serving = try? GRunLoop.current.serve(RunLoop.current) else { return }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who drives the main thread.
+// The drivers of the main thread.
 
 import CGRunGIO
 import Foundation
@@ -22,8 +22,8 @@ enum Driver: String, CaseIterable {
     /// `static func main() async`, which suspends
     case async
 
-    /// What a program does before it serves Foundation's loop. Returns what drives then, which never returns; nil where
-    /// that is Swift's runtime.
+    /// Prepares the driver before Foundation's loop is served. Returns a function that drives and never returns, or nil
+    /// if Swift's runtime drives.
     func prepare() -> (() -> Never)? {
         switch self {
         case .own: return { Self.drive { GRunLoop.main.run() } }
@@ -45,7 +45,7 @@ enum Driver: String, CaseIterable {
         fatalError("the driver has returned")
     }
 
-    /// Until the process ends.
+    /// Runs until the process ends.
     static func run(_ application: UnsafeMutablePointer<GApplication>?, onActivation show: @escaping () -> Void) {
         let activate: @convention(c) (gpointer?, gpointer?) -> Void = { object($1, Body.self).call() }
         g_application_hold(application)
@@ -56,8 +56,8 @@ enum Driver: String, CaseIterable {
     }
 }
 
-/// GTK as it is found at run time: the check is built without its headers. Each shows a window, since one that draws is
-/// what a loop lives beside.
+/// GTK, loaded at run time, because the check is built without its headers. Each version shows a window, because a real
+/// program has a window that draws.
 private enum Toolkit {
     typealias Widget = UnsafeMutableRawPointer
 
@@ -92,7 +92,7 @@ private enum Toolkit {
         let window: @convention(c) (UnsafeMutablePointer<GApplication>?) -> Widget?
         window = function("gtk_application_window_new")
         let present: @convention(c) (Widget?) -> Void = function("gtk_window_present")
-        // None that is found on a bus.
+        // The application has no id, so it is not found on a bus.
         let application = make(nil, 0)
         return { Driver.drive { Driver.run(application) { present(window(application)) } } }
     }

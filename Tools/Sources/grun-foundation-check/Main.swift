@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each kind of work that Foundation's run loop of the main thread can have, beside each driver of that thread. The rows
-// run on a thread of their own, and ask the main one.
+// Checks each kind of work of Foundation's main run loop beside each driver of the main thread. The rows run on their
+// own thread, and use the main thread.
 
 import CGRunGIO
 import CoreFoundation
@@ -28,8 +28,8 @@ func milliseconds() -> Double {
 
 private let epoch = ContinuousClock.now
 
-/// Runs `body` on the main thread, in a callback of GLib's, and waits until it says that it is done. Nil if it does not
-/// in time.
+/// Runs `body` on the main thread in a GLib callback, and waits until it reports its result. Returns nil after a
+/// timeout.
 func onMain<Value: Sendable>(
     within limit: Double = 5, _ body: @escaping @Sendable (@escaping @Sendable (Value) -> Void) -> Void
 ) -> Value? {
@@ -44,20 +44,20 @@ func onMain<Value: Sendable>(
     return ready.wait(timeout: .now() + limit) == .success ? result.withLock { $0 } : nil
 }
 
-/// The object that a callback of C's gets.
+/// Returns the object that a C callback gets as its data.
 func object<Object: AnyObject>(_ data: UnsafeMutableRawPointer?, _ type: Object.Type = Object.self) -> Object {
     guard let data else { fatalError("a callback has lost its data") }
     return Unmanaged<Object>.fromOpaque(data).takeUnretainedValue()
 }
 
-/// A closure that C keeps.
+/// A closure that C code keeps.
 final class Body {
     let call: () -> Void
     init(_ call: @escaping () -> Void) { self.call = call }
 }
 
-/// Calls `body` once, in a callback of GLib's own, as a GTK signal handler is, on the thread of that context; nil is
-/// that of the main one.
+/// Calls `body` once in a GLib callback, like a GTK signal handler, on the thread of the context. Nil means the main
+/// context.
 func inGLib(of context: OpaquePointer? = nil, after wait: UInt32 = 0, _ body: @escaping @Sendable () -> Void) {
     let source = g_timeout_source_new(wait)
     g_source_set_callback(
@@ -71,13 +71,13 @@ func inGLib(of context: OpaquePointer? = nil, after wait: UInt32 = 0, _ body: @e
     g_source_unref(source)
 }
 
-/// What the main thread uses of a processor.
+/// The processor time of the main thread.
 enum MainThread {
     private static let thread = pthread_self()
-    /// Of 200 ms in which nothing happens.
+    /// The limit in milliseconds for 200 ms without any work.
     static let idleLimit = 20.0
 
-    /// On the main thread, first.
+    /// Must be called first on the main thread.
     static func note() { _ = thread }
 
     static func processorTime() -> Double {
@@ -95,13 +95,13 @@ enum MainThread {
 
 enum Outcome {
     case holds(String)
-    /// It arrived, but not in time: on a busy machine that is no fault. It is tried again.
+    /// The work arrived late. On a busy machine that is not a failure, so the row is tried again.
     case late(String)
     case fails(String)
 
     init(_ holds: Bool, _ figure: String) { self = holds ? .holds(figure) : .fails(figure) }
 
-    /// In time, or only late.
+    /// The work arrived in time, or only late.
     init(_ isInTime: Bool, orLate comes: Bool, _ figure: String) {
         self = isInTime ? .holds(figure) : comes ? .late(figure) : .fails(figure)
     }
@@ -117,7 +117,7 @@ enum Outcome {
 }
 
 @main struct Main {
-    /// It is async for one of the drivers; the others are called before it suspends, and never return.
+    /// Async for one of the drivers. The other drivers are called before it suspends, and never return.
     static func main() async {
         let arguments = CommandLine.arguments.dropFirst()
         if arguments.first == "costs" { Costs.run(Array(arguments.dropFirst())) }
@@ -153,22 +153,22 @@ enum Outcome {
             withExtendedLifetime(serving) { exit(failed == 0 ? 0 : 1) }
         }.start()
         drive?()
-        // What drives an async main drives from here on; the rows end the process.
+        // From here on, the driver of an async main drives. The rows end the process.
         await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
     }
 
-    /// Whether the main thread is no good for further rows: it hangs, or spins.
+    /// Returns whether the main thread hangs or spins, so that it is useless for further rows.
     private static func check(_ row: Row, by driver: Driver, failed: inout Int) -> Bool {
         var outcome = row.check()
         for _ in 0..<4 where outcome.isLate { outcome = row.check() }
         if outcome.isLate, Rows.isMachineBusy() { outcome = .holds(outcome.figure + ", on a busy machine") }
         let hangs = onMain { done in done(true) } == nil
-        // "Late, on a busy machine" hides that the loop turns for nothing.
+        // A late result would hide that the loop spins.
         let used = hangs ? 0 : MainThread.processorTimeOfIdle()
         let spins = used > MainThread.idleLimit
         if spins { outcome = .fails(outcome.figure + String(format: "; then it spins, %.0f ms of idle 200", used)) }
         if hangs { outcome = .fails(outcome.figure + "; then the main thread hangs") }
-        // Beside other drivers: it is asked again alone, where late is a failure.
+        // Beside other drivers a late row is tried again alone, where late is a failure.
         let isLate = outcome.isLate && ProcessInfo.processInfo.environment["ALONE"] == nil
         if !outcome.holds, !isLate { failed += 1 }
         let mark = outcome.holds ? "ok    " : isLate ? "late  " : "FAILED"
@@ -177,7 +177,7 @@ enum Outcome {
         return hangs || spins
     }
 
-    /// In a new process, in the place of this one.
+    /// Replaces this process by a new one for the remaining rows.
     private static func goOn(with rows: [String], by driver: Driver, failed: Int) {
         setenv("FAILED", "\(failed)", 1)
         let arguments = [CommandLine.arguments[0], driver.rawValue] + rows
@@ -186,7 +186,7 @@ enum Outcome {
         fail("no new process")
     }
 
-    /// A timer an hour away, and whatever was in use. For `strace`.
+    /// Waits with a timer an hour away, after everything was in use. For `strace`.
     private static func beIdle() -> Never {
         _ = Rows.perform()
         let _: Bool? = onMain { done in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A version-0 source of Core Foundation's, in the default mode of the main loop.
+// A version-0 source of Core Foundation in the default mode of the main loop.
 
 import CoreFoundation
 import Synchronization
@@ -18,10 +18,10 @@ final class MainSource: @unchecked Sendable {
         CFRunLoopAddSource(loop, source, kCFRunLoopDefaultMode)
     }
 
-    /// From now on that is what is called.
+    /// Replaces the closure that the source calls.
     func call(_ body: @escaping @Sendable () -> Void) { self.body.withLock { $0 = body } }
 
-    /// It is called no more, and may go.
+    /// Invalidates the source, which then is not called any more.
     func invalidate() { CFRunLoopSourceInvalidate(source) }
 
     // MARK: Any thread

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where Foundation's loop cannot be served: each in a process of its own, on its main thread. After a refusal the
-// descriptors are as before.
+// Cases in which Foundation's loop cannot be served, each in its own process, on its main thread. After a refusal the
+// descriptors must be as before.
 
 import CoreFoundation
 import Foundation
@@ -12,12 +12,12 @@ import Synchronization
 enum Refusal: String, CaseIterable {
     /// The process ends, with a message.
     case wrongThread = "wrong-thread"
-    /// The same.
+    /// The process ends, with a message.
     case foreignLoop = "foreign-loop"
     case forked
     case environment
     case noDescriptors = "no-descriptors"
-    /// Where a mode is common here which Core Foundation does not have: it ends the process when it cannot make one.
+    /// A mode is common in GRunLoop and unknown to Core Foundation, which ends the process if it cannot make the mode.
     case noDescriptorsForMode = "no-descriptors-for-mode"
     case noProc = "no-proc"
 
@@ -27,7 +27,7 @@ enum Refusal: String, CaseIterable {
             print("  -       refusal: \(rawValue): not tried, no namespace of mounts may be made here")
             exit(0)
         }
-        // What both loops have of their own.
+        // Makes the descriptors that both loops have in any case.
         _ = (GRunLoop.main, RunLoop.main)
         let outcome =
             switch self {
@@ -44,9 +44,9 @@ enum Refusal: String, CaseIterable {
         exit(outcome.holds ? 0 : 1)
     }
 
-    /// What was thrown, if that left the descriptors and Core Foundation's modes of this thread as they were.
+    /// Returns the thrown error, if the descriptors and Core Foundation's modes of this thread are as before.
     private func refused(by serve: () throws(GRunLoop.SystemError) -> GRunLoop.Serving) -> Refused {
-        // That asks for Core Foundation's loop of the thread, which has descriptors.
+        // This creates Core Foundation's loop of the thread, which has descriptors.
         let modes = modeCount()
         let before = (openDescriptors(), modes)
         do {
@@ -74,7 +74,7 @@ enum Refusal: String, CaseIterable {
         }
     }
 
-    /// Whether the main thread's is served, and a block arrives.
+    /// Whether the main thread's loop is served, and a block arrives.
     private func isServed() -> Bool {
         guard let serving = try? GRunLoop.main.serve(RunLoop.main) else { return false }
         defer { serving.cancel() }
@@ -101,7 +101,7 @@ enum Refusal: String, CaseIterable {
         if case .with(.unsupported(let text)) = outcome { text.contains("GRUN_NO_FOUNDATION") } else { false }
     }
 
-    /// Of a process that served before, of one that serves, and of one that does not.
+    /// Checks the forked child of a process that served earlier, of one that serves, and of one that never served.
     private func forked() -> Outcome {
         func status() -> Int32 {
             inChild { refused { () throws(GRunLoop.SystemError) in try GRunLoop.main.serve(.main) } == .with(.forked) }
@@ -115,14 +115,15 @@ enum Refusal: String, CaseIterable {
             serving != nil && statuses == [0, 0, 0] && isServed(), "children that never served, did, had: \(statuses)")
     }
 
-    /// With one more descriptor free each time, until it is served: each on a thread of its own, so that the loops are
-    /// new.
+    /// Allows one more descriptor each time until the loop is served. Each try uses its own thread, so that the loops
+    /// are new.
     private func noDescriptors(with mode: GRunLoop.Mode?) -> Outcome {
         guard isServed() else { return .fails("not served at all") }
         var (before, said, holds) = (openDescriptors(), [String](), true)
         for free in 0..<24 {
             let (refusal, later) = onThread {
-                // The default mode is there, and what is common here is to become common there, but not if refused.
+                // Creates the default mode. GRunLoop's common modes must become common in Core Foundation, unless
+                // refused.
                 RunLoop.current.perform {}
                 CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0, false)
                 if let mode { try? GRunLoop.current.addCommonMode(mode) }
@@ -131,7 +132,7 @@ enum Refusal: String, CaseIterable {
                 }
                 return (refusal, refused { () throws(GRunLoop.SystemError) in try GRunLoop.current.serve(.current) })
             }
-            // A thread's loops may outlive it a little.
+            // A thread's loops may outlive the thread a little.
             let end = milliseconds() + 1000
             while openDescriptors() != before, milliseconds() < end { usleep(1000) }
             let after = openDescriptors()
@@ -156,7 +157,7 @@ enum Refusal: String, CaseIterable {
     }
 }
 
-/// Where that is allowed: in a namespace of its own, while the process has one thread.
+/// Hides /proc, if that is allowed: in a separate namespace, while the process has one thread.
 private func hideProc() -> Bool {
     guard let symbol = dlsym(nil, "unshare") else { return false }
     let unshare = unsafeBitCast(symbol, to: (@convention(c) (Int32) -> Int32).self)
@@ -167,10 +168,10 @@ private func hideProc() -> Bool {
         && mount("none", "/proc", "tmpfs", 0, nil) == 0 && access("/proc/self/fd", F_OK) != 0
 }
 
-/// Those that are open, without opening one.
+/// Returns the open descriptors without opening one.
 func openDescriptors() -> [Int32] { (0..<1024).filter { fcntl($0, F_GETFD) >= 0 } }
 
-/// What `body` returns on a thread of its own, which has ended.
+/// Returns the result of `body` on a new thread, which has ended by then.
 func onThread<Value>(_ body: () -> Value) -> Value {
     withoutActuallyEscaping(body) { body in
         nonisolated(unsafe) let body = body
@@ -189,14 +190,14 @@ func onThread<Value>(_ body: () -> Value) -> Value {
     }
 }
 
-/// The exit status of a child of a fork, which is 0 if `body` returns true in it.
+/// Returns the exit status of a forked child: 0 if `body` returns true in the child.
 func inChild(_ body: () -> Bool) -> Int32 {
-    // Swift does not offer it, since a child has only one thread.
+    // Swift does not import fork(2), because a child has only one thread.
     guard let symbol = dlsym(nil, "fork") else { fail("no fork") }
     fflush(nil)
     let child = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()
     if child == 0 {
-        // It is a lost one if it hangs.
+        // The kernel ends a child that hangs.
         alarm(5)
         _exit(body() ? 0 : 1)
     }
@@ -205,7 +206,7 @@ func inChild(_ body: () -> Bool) -> Int32 {
     return status
 }
 
-/// What `body` returns while no more than so many descriptors can be opened.
+/// Returns the result of `body` while only this many descriptors can be opened.
 private func withDescriptors<Value>(_ free: Int, _ body: () -> Value) -> Value {
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

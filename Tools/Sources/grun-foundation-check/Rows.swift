@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has to arrive.
+// Work that has to arrive.
 
 import CGRunGIO
 import Foundation
@@ -29,7 +29,7 @@ enum Rows {
         Row(name: "window", check: window),
     ]
 
-    /// As often as it is wanted, one after the other, from this thread.
+    /// Makes the work `count` times, one after the other, from this thread.
     static func measured(
         _ count: Int, _ name: String = "", _ cause: (@escaping @Sendable () -> Void) -> Void
     ) -> Outcome {
@@ -47,7 +47,7 @@ enum Rows {
         return inTime(delay.late, String(format: "%d, 99%% within %.3f ms", count, delay.late))
     }
 
-    /// Whether the main queue, which has nothing to do with Foundation, is late as well.
+    /// Whether the main queue, which does not involve Foundation, is late as well.
     static func isMachineBusy() -> Bool {
         (0..<3).contains { _ in
             var delay = Delay()
@@ -138,12 +138,12 @@ enum Rows {
             inGLib {
                 let process = Process()
                 process.executableURL = URL(fileURLWithPath: "/bin/true")
-                // It is called on a queue; that its run loop goes on is what is asked.
+                // The handler is called on a queue. The row checks that the run loop goes on.
                 process.terminationHandler = { _ in RunLoop.main.perform { done() } }
                 try? process.run()
             }
         }
-        // Starting a process takes as long as it takes.
+        // The time to start a process does not count.
         return outcome.isLate ? .holds(outcome.figure) : outcome
     }
 
@@ -182,7 +182,7 @@ enum Rows {
         return Outcome(text == "there", text ?? "never")
     }
 
-    // MARK: Somebody runs Foundation's loop
+    // MARK: Runs of Foundation's loop
 
     static func runUntil() -> Outcome {
         let counts: [Int]? = onMain { done in
@@ -263,7 +263,7 @@ enum Rows {
                         let source = GRunLoop.Source { trace.append("ours in all") }
                         GRunLoop.main.add(source, forMode: .default)
                         source.signal()
-                        // One pass may end with the slice of those before it.
+                        // A pass may end early, with the slice of earlier passes.
                         while trace.last == "Foundation in GLib" {
                             GRunLoop.main.run(mode: .default, for: .milliseconds(10))
                         }
@@ -353,7 +353,7 @@ enum Rows {
         return counts[0] >= 20 ? .holds(figure) : counts[0] >= 3 ? .late(figure) : .fails(figure)
     }
 
-    /// Wake-ups that Core Foundation ignores: in a block of a pass that is about to end.
+    /// Makes wake-ups that Core Foundation ignores: in a block of a pass that is about to end.
     static func window() -> Outcome {
         var lost = 0
         var worst = 0.0
@@ -380,7 +380,7 @@ private final class Token: @unchecked Sendable {
     var value: (any NSObjectProtocol)?
 }
 
-/// A timeout of GLib's. The main thread.
+/// A GLib timeout on the main thread.
 final class GLibTicks: @unchecked Sendable {
     private var count = 0
     private var id: UInt32 = 0

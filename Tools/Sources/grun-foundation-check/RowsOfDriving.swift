@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has to arrive while one loop drives inside another, whoever is asked and whoever ends.
+// Work that has to arrive while one loop drives inside another.
 
 import CGRunGIO
 import CoreFoundation
@@ -21,27 +21,27 @@ extension Rows {
         Row(name: "thread-exits-in-wait", check: threadExitsInWait),
     ]
 
-    /// Made common before the loop was served.
+    /// Made common before the loop is served.
     static let earlyMode = RunLoop.Mode(rawValue: "common before it was served")
 
     private static func commonBeforeServe() -> Outcome {
         allServed(onMain { done in done(shared(earlyMode)) })
     }
 
-    // MARK: A loop of GLib's in a callout of Foundation's run
+    // MARK: A GLib loop in a callout of Foundation's run
 
-    /// Runs a loop of GLib's until `quit` is called, a second at most. How many milliseconds it took.
+    /// Runs a GLib loop until `quit` is called, for a second at most. Returns the time in milliseconds.
     private static func dialog(_ begin: (_ quit: @escaping @Sendable () -> Void) -> Void) -> Double {
         nonisolated(unsafe) let nested = g_main_loop_new(nil, 0)
         let start = milliseconds()
         begin { g_main_loop_quit(nested) }
         inGLib(after: 1000) { g_main_loop_quit(nested) }
         g_main_loop_run(nested)
-        // It is never let go: the timeout comes when it is over.
+        // The GLib loop is never released, because its timeout comes after the end.
         return milliseconds() - start
     }
 
-    /// In a block of a run of Foundation's, of two seconds at most.
+    /// Calls `body` in a block of a Foundation run, which lasts two seconds at most.
     private static func inRun(_ body: @escaping @Sendable () -> Double) -> Double? {
         onMain { done in
             nonisolated(unsafe) var took = Double.infinity
@@ -66,7 +66,7 @@ extension Rows {
         soon(inRun { dialog { quit in inGLib(after: 10) { RunLoop.main.perform { quit() } } } })
     }
 
-    /// A version-0 source of another thread's, in a dialog of a block that another thread has performed in a wait.
+    /// Another thread signals a version-0 source during a dialog, in a block that was enqueued during a wait.
     private static func wakeUpInDialog() -> Outcome {
         let source = MainSource()
         defer { source.invalidate() }
@@ -92,7 +92,7 @@ extension Rows {
         return soon(took)
     }
 
-    /// Told to stop in a pass that the dialog's loop gave it: the run around the dialog is what was meant.
+    /// A stop in a pass of the dialog's loop is meant for the run around the dialog.
     private static func stopInDialog() -> Outcome {
         let ends: [Double]? = onMain { done in
             let far = farTimer(in: .default)
@@ -114,7 +114,7 @@ extension Rows {
         return ends[0] < 120 ? .holds(figure) : ends[0] < 1000 ? .late(figure) : .fails(figure)
     }
 
-    /// Another thread stops the run around a dialog at any moment of the passes that the dialog's loop makes.
+    /// Another thread stops the run around a dialog, at any point of the passes that the dialog's loop makes.
     private static func stopsInDialog() -> Outcome {
         let isOver = Atomic(false)
         let stormed = DispatchSemaphore(value: 0)
@@ -151,9 +151,9 @@ extension Rows {
         return Outcome(stopped == 200, "\(stopped) of 200 runs stopped")
     }
 
-    // MARK: What Core Foundation would say and do before it sleeps
+    // MARK: What Core Foundation reports and does before it sleeps
 
-    /// Who wakes a loop only if it waits.
+    /// Another thread wakes the loop only if it waits.
     private static func isWaiting() -> Outcome {
         let count = Atomic(0)
         let source = MainSource { count.add(1, ordering: .relaxed) }
@@ -173,7 +173,7 @@ extension Rows {
         return Outcome(called >= 15, orLate: called > 0, "\(called) of 20 signals")
     }
 
-    /// An observer that is to be the last one before the sleep, and came after ours.
+    /// An observer with the last order before the sleep, which was added after GRunLoop's own observer.
     private static func lastObserver() -> Outcome {
         let took: Double? = onMain { done in
             nonisolated(unsafe) var first = Double.infinity
@@ -192,9 +192,9 @@ extension Rows {
         return soon(took)
     }
 
-    // MARK: What turns for nothing
+    // MARK: No spinning
 
-    /// An observer that has a block performed in each pass, which is in that pass.
+    /// An observer enqueues a block in each pass. The block must run in that pass.
     private static func observerPerforms() -> Outcome {
         nonisolated(unsafe) var blocks = 0
         let before = CFRunLoopActivity.beforeTimers.rawValue
@@ -221,7 +221,7 @@ extension Rows {
 
     // MARK: Ends and beginnings in a wait
 
-    /// In a wait a timer of ours ends it and serves anew: GLib goes on in that run.
+    /// In a wait, a timer of GRunLoop ends the serving and restarts it. GLib must be served for the rest of the run.
     private static func serveAgainInWait() -> Outcome {
         let ticks: Int? = onWorker { context in
             nonisolated(unsafe) var (serving, ticks) = (try? GRunLoop.current.serve(.current), 0)
@@ -240,7 +240,7 @@ extension Rows {
         return Outcome(ticks == 10, orLate: (ticks ?? 0) > 0, "\(ticks ?? -1) callbacks of GLib's, of 10")
     }
 
-    /// Ended in a callback of GLib's that lasts until after the run's limit: nothing is left in the mode.
+    /// A GLib callback ends the serving, and lasts until after the run's limit. Nothing may be left in the mode.
     private static func endInTurn() -> Outcome {
         let results: [CFRunLoopRunResult]? = onWorker { context in
             guard let serving = try? GRunLoop.current.serve(.current) else { return nil }
@@ -273,7 +273,7 @@ extension Rows {
         return Outcome(fires == 1, "\(fires ?? 0) fires in Foundation's own run of it")
     }
 
-    /// Tokens that are kept when their threads have ended keep nothing of these.
+    /// Tokens that outlive their threads must not keep descriptors of these threads.
     private static func tokensKept() -> Outcome {
         let before = descriptorCount()
         let tokens = (0..<20).map { _ in
@@ -290,7 +290,7 @@ extension Rows {
             after <= before + 3 && serving == 0, "20 tokens, descriptors \(before) and then \(after)")
     }
 
-    /// Core Foundation leaves descriptors behind where a thread is ended in a run of it; being served adds none.
+    /// Core Foundation leaves descriptors behind if a thread ends inside a run. Serving must not add more.
     private static func threadExitsInWait() -> Outcome {
         let (alone, served) = (descriptorsOfExits(served: false), descriptorsOfExits(served: true))
         guard let alone, let served else { return .fails("it did not end") }

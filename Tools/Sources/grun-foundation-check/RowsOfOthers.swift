@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has to arrive of what stands on the run loop: sockets, sessions; on other threads; again and again.
+// Work that has to arrive: sockets and sessions on the run loop, work of other threads, repeated work.
 
 // CoreFoundation links only beside Foundation.
 import CoreFoundation
@@ -26,7 +26,7 @@ extension Rows {
         func call() { body.withLock { $0 }?() }
     }
 
-    /// A source that is signalled on another thread, which wakes the loop.
+    /// Another thread signals a source and wakes the loop.
     static func versionZero() -> Outcome {
         signalled(500) { source in
             source.signal()
@@ -34,7 +34,7 @@ extension Rows {
         }
     }
 
-    /// So often: what `signal` does has the source called.
+    /// Makes `count` signals. `signal` must cause a call of the source.
     static func signalled(_ count: Int, _ signal: (MainSource) -> Void) -> Outcome {
         let source = MainSource()
         defer { source.invalidate() }
@@ -68,7 +68,7 @@ extension Rows {
         }
     }
 
-    /// A read source of libdispatch's on the main queue, as CFFileDescriptor would be on Apple's systems.
+    /// A libdispatch read source on the main queue, like CFFileDescriptor on Apple's systems.
     static func fileDescriptor() -> Outcome {
         let pipe = Pipe()
         let called = Called()
@@ -104,7 +104,7 @@ extension Rows {
         }
     }
 
-    /// Answers so many requests, each with the same text.
+    /// Serves this many requests, each with the same text.
     private static func serve(_ text: String, requests: Int) -> UInt16? {
         let listener = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
@@ -148,7 +148,7 @@ extension Rows {
 
     // MARK: Other threads
 
-    /// A thread of its own whose loop is run by ours, and then by Foundation.
+    /// Runs the loop of a new thread, first by GRunLoop and then by Foundation.
     static func worker() -> Outcome {
         let ready = DispatchSemaphore(value: 0)
         let runLoop = Mutex<RunLoop?>(nil)
@@ -173,7 +173,7 @@ extension Rows {
         return ended.wait(timeout: .now() + 5) == .success ? outcome : .fails("it did not end")
     }
 
-    /// Threads that end without ending their tokens, or end them elsewhere.
+    /// Threads that end without ending their tokens, or whose tokens end on another thread.
     static func workerForms() -> Outcome {
         let before = descriptorCount()
         for round in 0..<50 {
@@ -197,7 +197,7 @@ extension Rows {
         return Outcome(after <= before + 3, "50 threads, descriptors \(before) and then \(after)")
     }
 
-    // MARK: Again and again
+    // MARK: Repeated work
 
     static func descriptorCount() -> Int {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? -1
@@ -226,7 +226,7 @@ extension Rows {
             counts[0] == counts[1], "1000 times, \(counts[2]) us each, descriptors \(counts[0]) and then \(counts[1])")
     }
 
-    /// Blocks, timers, signals from many threads, into every stage of a pass; nothing may be left when they have ended.
+    /// Many threads send blocks, timers and signals into every stage of a pass. Nothing may be left at the end.
     static func storm() -> Outcome {
         let total = ProcessInfo.processInfo.environment["STORM"].flatMap { Int($0) } ?? 40_000
         let threads = 8
@@ -241,7 +241,7 @@ extension Rows {
         let outstanding = Atomic(0)
         DispatchQueue.concurrentPerform(iterations: threads) { thread in
             for index in 0..<(total / threads) {
-                // A backlog is no loss.
+                // Limits the backlog, which would look like a loss.
                 while outstanding.load(ordering: .relaxed) > 1000 { usleep(50) }
                 switch (index + thread) % 4 {
                 case 0:

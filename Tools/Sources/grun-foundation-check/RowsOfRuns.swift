@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has to hold of runs: those that begin before they are served or go on afterwards, nest, end, or are forked; and
-// that nothing turns for nothing.
+// Properties of runs that begin before the serving or continue after it, nest, end, or are forked. No run may spin.
 
 import CGRunGIO
 import CoreFoundation
@@ -30,7 +29,7 @@ extension Rows {
 
     private static let names = Atomic(0)
 
-    /// One that Core Foundation does not have yet.
+    /// Returns a mode that Core Foundation does not know yet.
     static func newMode() -> RunLoop.Mode {
         RunLoop.Mode(rawValue: "of the check \(names.add(1, ordering: .relaxed).newValue)")
     }
@@ -44,16 +43,16 @@ extension Rows {
         CFStringCreateWithCString(nil, mode.rawValue, CFStringBuiltInEncodings.UTF8.rawValue)
     }
 
-    /// A timer that keeps a mode of Core Foundation's from being finished.
+    /// A timer that keeps a mode of Core Foundation from being finished.
     static func farTimer(in mode: RunLoop.Mode) -> Foundation.Timer {
         let timer = Foundation.Timer(fire: Date(timeIntervalSinceNow: 3600), interval: 0, repeats: false) { _ in }
         RunLoop.current.add(timer, forMode: mode)
         return timer
     }
 
-    // MARK: Nothing turns for nothing
+    // MARK: No spinning
 
-    /// The only timer of a mode, cancelled before it fires.
+    /// The only timer of a mode is cancelled before it fires.
     static func timerCancelled() -> Outcome {
         let used: [Double]? = onMain { done in
             let mode = newMode()
@@ -61,7 +60,7 @@ extension Rows {
                 let timer = Foundation.Timer(fire: Date(timeIntervalSinceNow: 0.02), interval: 0, repeats: false) { _ in
                 }
                 RunLoop.main.add(timer, forMode: mode)
-                // It is armed, and in a mode that is watched.
+                // By now the timer is armed, in a mode that GRunLoop watches.
                 GRunLoop.main.run(mode: GRunLoop.Mode(mode), for: .zero)
                 timer.invalidate()
             }
@@ -81,7 +80,7 @@ extension Rows {
         return Outcome(used.allSatisfy { $0 < MainThread.idleLimit }, figure)
     }
 
-    /// In a mode that nobody runs: a timer that is due, a block, a source that is signalled, and wake-ups.
+    /// A due timer, a block, a signalled source and wake-ups in a mode that no code runs.
     static func itemsForLater() -> Outcome {
         let fired = Atomic(0)
         let done: Bool? = onMain { done in
@@ -106,14 +105,14 @@ extension Rows {
 
     // MARK: Signals
 
-    /// On the loop's own thread, in a callback of GLib's: nobody wakes the loop.
+    /// A source is signalled on the loop's own thread in a GLib callback, without a wake-up.
     static func signalAlone() -> Outcome { signalled(100) { source in inGLib { source.signal() } } }
 
     // MARK: Objects that are loaded later
 
     private typealias WakeUp = @convention(c) (CFRunLoop) -> Void
 
-    /// One that calls CFRunLoopWakeUp by itself. Nil where none is named.
+    /// Loads an object that calls CFRunLoopWakeUp itself. Returns nil if LOADED_LATER names none.
     private static func load() -> (library: UnsafeMutableRawPointer, wakeUp: WakeUp)? {
         guard let path = ProcessInfo.processInfo.environment["LOADED_LATER"] else { return nil }
         guard let library = dlopen(path, RTLD_LAZY), let symbol = dlsym(library, "wake_up") else {
@@ -122,7 +121,7 @@ extension Rows {
         return (library, unsafeBitCast(symbol, to: WakeUp.self))
     }
 
-    /// Its wake-ups are seen from the next time on that Foundation's loop is served.
+    /// The object's wake-ups are noticed after the next time that Foundation's loop is served.
     static func loadedLater() -> Outcome {
         guard let (library, wakeUp) = load() else { return .holds("not tried: LOADED_LATER names no object") }
         defer { dlclose(library) }
@@ -134,8 +133,8 @@ extension Rows {
         }
     }
 
-    /// One comes and goes again on a thread, and calls, while the loop is served: its slots are set when the dynamic
-    /// linker has done so.
+    /// A thread loads and unloads an object repeatedly, and calls it, while the loop is served. The object's slots are
+    /// set after the dynamic linker has set them.
     static func loadedAgain() -> Outcome {
         let isOver = Atomic(false)
         let rounds = Atomic(0)
@@ -152,7 +151,7 @@ extension Rows {
         isOver.store(true, ordering: .relaxed)
         ended.wait()
         let figure = outcome.figure + "; loaded \(rounds.load(ordering: .relaxed)) times"
-        // Both threads want a processor.
+        // Both threads compete for a processor.
         return outcome.isLate ? .holds(figure) : Outcome(outcome.holds, figure)
     }
 
@@ -165,7 +164,7 @@ extension Rows {
         }
     }
 
-    /// A run of 300 ms by Foundation, in a mode, which GLib, a timer of ours in that mode and the main queue share.
+    /// Foundation runs a mode for 300 ms. GLib, a timer of GRunLoop in that mode and the main queue share the run.
     static func shared(_ mode: RunLoop.Mode) -> Counts {
         nonisolated(unsafe) var (ours, queued) = (0, 0)
         let ticks = GLibTicks(milliseconds: 10)
@@ -187,7 +186,7 @@ extension Rows {
         return Counts(took: took, glib: ticks.end(), ours: ours, queued: queued)
     }
 
-    /// A private one: everything else waits.
+    /// In a run of a private mode, everything else waits.
     static func lateMode() -> Outcome {
         guard let counts: Counts = onMain({ done in done(shared(newMode())) }) else { return .fails("never returned") }
         guard counts.ours > 0, counts.took >= 299 else { return .fails(counts.figure) }
@@ -224,7 +223,7 @@ extension Rows {
         return Outcome(calls == 2, "\(calls ?? 0) of a block and a timer, in our run of the mode")
     }
 
-    /// A notification that waits for the idle moment of a common mode, while the default mode has its own.
+    /// A notification waits for the idle time of a common mode, while another one waits for the default mode.
     static func notificationInMode() -> Outcome {
         let (inDefault, inMode) = (Notification.Name("in default"), Notification.Name("in a mode"))
         let posted = Mutex<[String]>([])
@@ -251,7 +250,7 @@ extension Rows {
         return Outcome(seen == [["in default"], ["in default", "in a mode"]], "\(seen ?? [])")
     }
 
-    /// A task of the main actor goes on in a run of Foundation's.
+    /// A task of the main actor continues in a run of Foundation's loop.
     static func mainActor() -> Outcome {
         let result: [Int]? = onMain { done in
             nonisolated(unsafe) var steps = 0
@@ -274,10 +273,10 @@ extension Rows {
 
     // MARK: Limits
 
-    /// Runs inside one another, each 20 ms after the one around it, in a callback of GLib's: each ends at its limit, or
-    /// when the one inside it has ended.
+    /// Nests runs in GLib callbacks, each starting 20 ms after the outer one. Each must end at its limit, or when the
+    /// inner run has ended.
     static func nestedLimits(_ limits: [Double]) -> Outcome {
-        // From the beginning of the outermost.
+        // Times since the beginning of the outermost run.
         let ends: [Double]? = onMain { done in
             let far = farTimer(in: .default)
             nonisolated(unsafe) var ends = limits.map { _ in 0.0 }
@@ -303,8 +302,7 @@ extension Rows {
         return zip(ends, due).allSatisfy { $0 < $1 + 15 } ? .holds(figure) : .late(figure)
     }
 
-    /// A source of ours is handled until after the limit of Foundation's run: what that is owed is not left in the
-    /// mode.
+    /// A source of GRunLoop is handled until after the limit of Foundation's run. No wake-up may be left in the mode.
     static func limitInTurn() -> Outcome {
         let results: [CFRunLoopRunResult]? = onMain { done in
             let mode = newMode()
@@ -314,7 +312,7 @@ extension Rows {
                 while milliseconds() < end {}
             }
             GRunLoop.main.add(source, forMode: GRunLoop.Mode(mode))
-            // From here on it is known.
+            // From here on GRunLoop knows the mode.
             GRunLoop.main.run(mode: GRunLoop.Mode(mode), for: .zero)
             DispatchQueue.global().asyncAfter(deadline: .now() + 0.02) {
                 source.signal()
@@ -333,10 +331,10 @@ extension Rows {
 
     // MARK: Ends and beginnings in a run
 
-    /// In a wait of Foundation's, of a worker: the run goes on by its own means.
+    /// The serving ends during a wait of Foundation's loop on a worker. The run must continue with its own wait.
     static func endInWait(elsewhere: Bool) -> Outcome {
         var outcome = Outcome.fails("not tried")
-        // What is late by 100 ms may be so by chance, but hardly each time.
+        // A delay of 100 ms may happen by chance once, but hardly in each try.
         for _ in 0..<3 where !outcome.holds { outcome = endInWaitOnce(elsewhere: elsewhere) }
         return outcome
     }
@@ -358,7 +356,7 @@ extension Rows {
             }
             DispatchQueue.global().asyncAfter(deadline: .now() + 0.1) {
                 runLoop.perform { times.block = milliseconds() - start }
-                // Nobody else wakes Core Foundation for a block then.
+                // Nothing else wakes Core Foundation for a block then.
                 CFRunLoopWakeUp(loop)
             }
             let timer = Foundation.Timer(fire: Date(timeIntervalSinceNow: 0.2), interval: 0, repeats: false) { _ in
@@ -376,14 +374,14 @@ extension Rows {
             format: "a block of 100 ms after %.1f, a timer of 200 after %.1f, the limit of 300 after %.1f%@",
             times.block,
             times.timer, times.took, times.isServing ? ", served still" : "")
-        // Each by itself, and not with what comes after it.
+        // Each event must come at its own time, and not together with the next one.
         let holds =
             times.block >= 98 && times.block < times.timer - 20 && times.timer >= 198 && times.timer < times.took - 20
             && times.took >= 298 && times.took < 400
         return Outcome(holds && !times.isServing, figure)
     }
 
-    /// A block of Foundation's that is queued is called by the self-check, and serves and ends in it.
+    /// The self-check of serve() calls a queued block of Foundation, and the block starts and ends a serving.
     static func serveInSelfCheck() -> Outcome {
         let said: String? = onWorker { _ in
             nonisolated(unsafe) var inner = "not called"
@@ -409,14 +407,14 @@ extension Rows {
         return Outcome(said.isEmpty, said.isEmpty ? "served, and ended by the last token" : said)
     }
 
-    /// The block that serves is called in a run; what an observer of that run's exit queues is for afterwards.
+    /// A run calls the block that starts the serving. A block of an observer at that run's exit must wait until later.
     static func runBeforeServe() -> Outcome {
         let said: String? = onWorker { context in
             nonisolated(unsafe) var (serving, ticks, isAfter) = (GRunLoop.Serving?.none, 0, false)
             nonisolated(unsafe) let far = farTimer(in: .default)
             RunLoop.current.perform {
                 serving = try? GRunLoop.current.serve(.current)
-                // Not before, since a pass of the self-check has an exit as well.
+                // Added here and not earlier, because a pass of the self-check has an exit as well.
                 let exit = CFRunLoopActivity.exit.rawValue
                 let observer = CFRunLoopObserverCreateWithHandler(nil, exit, false, 0) { _, _ in
                     CFRunLoopPerformBlock(CFRunLoopGetCurrent(), kCFRunLoopDefaultMode) { isAfter = true }
@@ -424,7 +422,7 @@ extension Rows {
                 CFRunLoopAddObserver(CFRunLoopGetCurrent(), observer, kCFRunLoopDefaultMode)
             }
             inGLib(of: context, after: 30) { ticks += 1 }
-            // Until something was handled, since a limit wakes the loop, and with it what is asked for here.
+            // Runs until a source is handled, because a time limit would wake the loop and hide a missing wake-up.
             let result = CFRunLoopRunInMode(kCFRunLoopDefaultMode, 1, true)
             guard serving != nil else { return "not served" }
             guard ticks > 0, result == .handledSource else { return "GLib \(ticks), it ended by \(result.rawValue)" }
@@ -465,8 +463,8 @@ extension Rows {
 
     // MARK: Forks
 
-    /// The child of a served program, on its main thread: Core Foundation's loop is its own again, and nothing is said.
-    /// The limit of a run is kept by a thread that it does not have; a timer ends it.
+    /// The main thread of a served program's forked child: Core Foundation drives its loop again, without a message.
+    /// The child lacks the thread that ends runs at their limit, so a timer ends the run.
     static func forkedChild() -> Outcome {
         let result: (Int32, String)? = onMain(within: 8) { done in
             let errors = Pipe()
@@ -491,8 +489,8 @@ extension Rows {
     }
 }
 
-/// What `body` returns on a thread of its own, whose loop of ours is in the context of GLib's that it is given. Nil if
-/// it does not in time.
+/// Returns the result of `body` on a new thread, whose GRunLoop is in the given GLib context. Returns nil after a
+/// timeout.
 func onWorker<Value: Sendable>(
     within limit: Double = 5, _ body: @escaping @Sendable (OpaquePointer?) -> Value?
 ) -> Value? {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that waits by Foundation's run(mode:before:), and what it serves meanwhile.
+// A thread that waits in Foundation's run(mode:before:), and the work that it serves meanwhile.
 
 import Foundation
 import GRunLoop
@@ -7,8 +7,8 @@ import GRunLoopFoundation
 import Synchronization
 
 extension Rows {
-    /// An empty mode of Foundation's returns immediately, whatever our loop has. With a timer of Foundation's in the
-    /// mode our items are served.
+    /// A run of an empty Foundation mode returns immediately, whatever items GRunLoop has. With a Foundation timer in
+    /// the mode, GRunLoop's items are served.
     static func emptyMode() -> Outcome {
         let found = Mutex((empty: 0, filled: 0))
         let ended = DispatchSemaphore(value: 0)

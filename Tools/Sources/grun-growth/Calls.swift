@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is called once: blocks, performs, signals of sources, due timers, idle work, messages of ports.
+// Things that are called once: blocks, performs, signals of sources, due timers, idle work, messages of ports.
 
 import CGRunHeaders
 import GRunLoop
@@ -31,13 +31,13 @@ enum Calls {
             try trial.each("enqueue again") { _ in trial.loop.perform(inModes: ["other", .default]) {} }
         },
         Kind(name: "block in a block", count: 4000, orders: [.inOrder]) { trial in
-            // The first block runs a nested loop, which finds those that were enqueued after it.
+            // The first block runs a nested loop, which finds the blocks that were enqueued after the first one.
             let tally = Tally()
             trial.loop.perform {
                 for _ in 0..<trial.count { trial.loop.perform { tally.count += 1 } }
                 try? trial.all("run") { try trial.runUntilAll(tally) }
             }
-            // The outer run takes from two queues in turn, and its own blocks stay there meanwhile.
+            // The outer run takes from two queues in turn, and its own blocks stay in their queue meanwhile.
             trial.loop.async {}
             trial.loop.perform {}
             _ = trial.loop.run(mode: .default, for: .zero)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may grow faster than logarithmically, and why.
+// Operations that may grow faster than logarithmically, with the reasons.
 
 struct Exception {
-    /// All kinds of that name.
+    /// The names of the kinds.
     let kinds: [String]
-    /// Nil: each operation of the kinds.
+    /// The operation; nil means each operation of the kinds.
     let operation: String?
     let reason: String
 
@@ -42,13 +42,13 @@ struct Exception {
                 """),
     ]
 
-    /// What the kernel watches for.
+    /// Kinds that the kernel watches.
     private static let watched = ["descriptor source", "signal source", "child source"]
 }
 
 extension Row {
     var exception: Exception? { Exception.all.first { $0.covers(self) } }
 
-    /// Whether there is nothing to measure again for.
+    /// Whether no further measurement is needed.
     var isExpected: Bool { isLogarithmic || exception != nil }
 }

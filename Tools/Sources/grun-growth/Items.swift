@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is added to a mode: each kind of item, by all that can be done with an item.
+// Items of modes: every operation on each kind of item.
 
 import GRunLoop
 import Glibc
@@ -11,11 +11,11 @@ extension GRunLoop.Item {
     func isIn(_ loop: GRunLoop, _ mode: GRunLoop.Mode) -> Bool { loop.contains(self, forMode: mode) }
 }
 
-/// A kind of item: how many, and how one is made.
+/// A kind of item: the number of items, and how to make one.
 struct ItemKind: Sendable {
     let name: String
     let count: Int
-    /// The number says which of them: it is the item's rank, where the kind has one.
+    /// Makes the item with this number, which is its rank if the kind has one.
     let make: @Sendable (Int) throws -> any GRunLoop.Item
 
     static let all = [
@@ -43,7 +43,7 @@ struct ItemKind: Sendable {
         },
     ]
 
-    /// Many of them in one mode.
+    /// Many items in one mode.
     var inOneMode: Kind {
         Kind(name: name, count: count) { trial in
             let items = try trial.make(make)
@@ -57,7 +57,7 @@ struct ItemKind: Sendable {
         }
     }
 
-    /// One of them in many modes.
+    /// One item in many modes.
     var inManyModes: Kind {
         Kind(name: "modes of a \(name)", count: min(count, 500)) { trial in
             let item = try make(0)
@@ -70,7 +70,7 @@ struct ItemKind: Sendable {
         }
     }
 
-    /// One of them in each of many modes.
+    /// One item in each of many modes.
     var oneAMode: Kind {
         Kind(name: "\(name) a mode", count: min(count, 1000)) { trial in
             let items = try trial.make(make)
@@ -82,7 +82,7 @@ struct ItemKind: Sendable {
         }
     }
 
-    /// Many of them in a few common modes.
+    /// Many items in a few common modes.
     var common: Kind {
         Kind(name: "common \(name)", count: min(count, 1000)) { trial in
             for number in 0..<4 { try trial.loop.addCommonMode(GRunLoop.Mode("common \(number)")) }
@@ -109,7 +109,7 @@ struct ItemKind: Sendable {
     }
 }
 
-/// Eventfds, made when they are first asked for, and kept.
+/// Eventfds, made at the first use and kept.
 enum Descriptors {
     private static let made = Shared<[EventDescriptor]>([])
 
@@ -131,7 +131,7 @@ enum Descriptors {
     }
 }
 
-/// Child processes that do nothing, made when they are first asked for, and killed at the end.
+/// Child processes that do nothing, made at the first use and killed at the end.
 enum Children {
     private static let started = Shared<[pid_t]>([])
 
@@ -142,7 +142,7 @@ enum Children {
         }
     }
 
-    /// It ends soon where this program was killed.
+    /// Starts a child that ends soon if this program is killed.
     static func start() -> pid_t { startShell("exec sleep 120") }
 
     static func end() {

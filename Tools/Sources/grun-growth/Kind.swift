@@ -13,19 +13,19 @@ struct Kind: Sendable {
     let body: @Sendable (Trial) throws -> Void
 }
 
-/// What was measured of one operation.
+/// The measurements of one operation.
 struct Row {
     let kind: String
     let operation: String
     let order: Order
     let count: Int
-    /// Nanoseconds an item beside N and 4 N.
+    /// Nanoseconds per item with N and with 4 N things.
     let few: Double
     let many: Double
 
     var ratio: Double { many / max(few, 1) }
-    /// A logarithmic cost an item grows by log(4 N) / log(N). An operation that looks
-    /// at every thing grows by 4. The margin is for caches, which 4 N things fill.
+    /// A logarithmic cost per item grows by log(4 N) / log(N). An operation that looks at every thing grows by 4. The
+    /// margin is for the caches, which 4 N things fill.
     var limit: Double { Self.margin * log(4 * Double(count)) / log(Double(count)) }
     var isLogarithmic: Bool { ratio <= limit }
 
@@ -34,7 +34,7 @@ struct Row {
 
 extension Kind {
     private static let rounds = 3
-    /// How often a kind is measured again before the test fails: another process may have used the processor.
+    /// How often a kind is measured again before the test fails, because another process may have used the processor.
     private static let furtherRounds = 12
 
     func measure(_ order: Order) -> [Row] {
@@ -45,7 +45,7 @@ extension Kind {
             let first = trial(count, order, mostNanoseconds: [:])
             for (operation, cost) in first.costs { few[operation, default: []].append(cost) }
             operations = first.operations
-            // Far beyond the limit, where the growth is known.
+            // Far beyond the limit. There the growth is known, and the trial can stop.
             let most = few.mapValues { Int64(20 * median($0) * Double(4 * count)) + 100_000_000 }
             let second = trial(4 * count, order, mostNanoseconds: most)
             for (operation, cost) in second.costs { many[operation, default: []].append(cost) }
@@ -68,7 +68,7 @@ extension Kind {
         }
     }
 
-    /// Not the lowest: where threads share the work, a round in which they happen to meet seldom costs a third.
+    /// The median, because the lowest value misleads: a round costs a third if threads that share work seldom meet.
     private func median(_ costs: [Double]) -> Double { costs.sorted()[costs.count / 2] }
 
     private func trial(_ count: Int, _ order: Order, mostNanoseconds: [String: Int64]) -> Trial {
@@ -80,7 +80,7 @@ extension Kind {
             do {
                 try body(trial)
             } catch is TooSlow {
-                // Its row tells.
+                // The row reports the error.
             } catch {
                 fatalError("\(name): \(error)")
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What carries values: channels and their senders, notification queues, requests to message ports.
+// Things that carry values: channels and their senders, notification queues, requests to message ports.
 
 import GRunLoop
 import GRunLoopMessagePorts
@@ -36,7 +36,7 @@ enum Messages {
                     _ = await channel.send(number)
                 }
             }
-            // The tasks end on other threads meanwhile, so that only all of it together can be measured.
+            // The tasks end on other threads meanwhile, so only all operations together can be measured.
             trial.all("cancel") {
                 for place in trial.places { tasks.cancel(place) }
                 tasks.waitForAll()
@@ -55,7 +55,7 @@ enum Messages {
             let tally = Tally()
             channel.receive(on: trial.loop, inModes: [.default]) { _ in tally.count += 1 }
             trial.all("run") {
-                // The first element, which was there before, comes in addition.
+                // The tally includes the first element, which was there before.
                 while tally.count <= trial.count { _ = trial.loop.run(mode: .default, for: .milliseconds(1)) }
                 tasks.waitForAll()
             }
@@ -149,7 +149,7 @@ enum Messages {
                     ended.increment()
                 }
             }
-            /// The replies of the last requests, by their numbers.
+            /// The replies to the last requests, by number.
             func pending() -> [GRunLoop.MessagePort.Reply] {
                 guard replies.wait(timeout: .seconds(60), until: { $0.count == trial.count }) else {
                     fatalError("a request did not come")
@@ -161,7 +161,7 @@ enum Messages {
             try trial.all("reply") {
                 for (index, place) in trial.places.enumerated() {
                     try open[place].send([])
-                    // A connection keeps 1,024 that its peer has not read.
+                    // A connection holds 1,024 messages that its peer has not read.
                     if index % 500 == 499, !ended.wait(for: index + 1) { fatalError("a reply did not come") }
                 }
                 tasks.waitForAll()

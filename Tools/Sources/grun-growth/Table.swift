@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was measured, as a table, and the judgement.
+// The measurements as a table, and the verdict.
 
 import TestSupport
 
@@ -29,7 +29,7 @@ struct Table {
         }
     }
 
-    /// An exception without an operation is one that was fixed or renamed.
+    /// Reports exceptions that match no operation, because it was fixed or renamed.
     mutating func lookForUnusedExceptions() {
         for exception in Exception.all where !used.contains(exception.id) {
             failures.append("the exception \"\(exception.id)\" names no operation: remove it")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks that wait for something, and what else a loop keeps: jobs, threads, contexts, end handlers, labels, modes.
+// Tasks that wait, and other things that a loop keeps: jobs, threads, contexts, end handlers, labels, modes.
 
 import CGRunGLib
 import Dispatch
@@ -11,7 +11,7 @@ final class Tasks: @unchecked Sendable {
     private var tasks: [Task<Void, Never>] = []
     private let all = DispatchGroup()
 
-    /// Begins a task, and waits until that has signalled that it is about to wait.
+    /// Starts a task, and waits until it has signalled that it is about to wait.
     func begin(_ body: @escaping @Sendable (DispatchSemaphore) async -> Void) {
         let started = DispatchSemaphore(value: 0)
         let all = all

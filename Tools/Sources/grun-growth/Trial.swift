@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One trial: so many things of one kind on a fresh loop, and the processor time that each operation takes.
+// One trial: a number of things of one kind on a new loop, and the processor time of each operation.
 
 import GRunLoop
 import Glibc
 import TestSupport
 
-/// In which order the things are used.
+/// The order in which the things are used.
 enum Order: String, CaseIterable {
     case inOrder = "in order"
     case reverse, random
@@ -16,7 +16,7 @@ enum Order: String, CaseIterable {
         case .inOrder: return Array(0..<count)
         case .reverse: return (0..<count).reversed()
         case .random:
-            // The same numbers in each round, so that the lowest time of several rounds means something.
+            // Uses the same numbers in each round, so that rounds can be compared.
             var generator = Generator()
             return (0..<count).shuffled(using: &generator)
         }
@@ -34,7 +34,7 @@ enum Order: String, CaseIterable {
     }
 }
 
-/// What a trial throws when an operation has taken so long that its growth is known.
+/// Thrown when an operation has taken so long that its growth is known.
 struct TooSlow: Error {}
 
 final class Trial: @unchecked Sendable {
@@ -43,15 +43,15 @@ final class Trial: @unchecked Sendable {
     /// The numbers of the things, in the trial's order.
     let places: [Int]
     private let mostNanoseconds: [String: Int64]
-    /// Nanoseconds an item, by operation.
+    /// Nanoseconds per item, by operation.
     private(set) var costs: [String: Double] = [:]
     /// The operations in the order of their first call.
     private(set) var operations: [String] = []
 
-    /// By then an item's cost is known.
+    /// After this time an item's cost is known.
     private static let longest: Int64 = 1_000_000_000
 
-    /// - Parameter mostNanoseconds: how long an operation may take before the trial is given up.
+    /// - Parameter mostNanoseconds: how long an operation may take before the trial stops.
     init(_ count: Int, _ order: Order, on loop: GRunLoop, mostNanoseconds: [String: Int64]) {
         self.count = count
         self.loop = loop
@@ -72,14 +72,14 @@ final class Trial: @unchecked Sendable {
         try measure(operation, Array(0..<count), body)
     }
 
-    /// Measures `body` without asking the clock meanwhile: its time is divided by the number of things.
+    /// Measures `body` as a whole, without reading the clock in between, and divides its time by the number of things.
     func all(_ operation: String, _ body: () throws -> Void) rethrows {
         let begin = Self.processorTime
         try body()
         note(operation, Self.processorTime - begin, count)
     }
 
-    /// Measures one of `times` calls beside all the things: nothing of them may grow with the things.
+    /// Measures one of `times` calls beside all the things. Its cost must not grow with the things.
     func beside(_ operation: String, times: Int, _ body: (Int) throws -> Void) rethrows {
         let begin = Self.processorTime
         for time in 0..<times { try body(time) }
@@ -120,13 +120,13 @@ final class Tally: @unchecked Sendable {
 }
 
 extension Trial {
-    /// A thing was called: after the last one the run stops.
+    /// Notes a call. After the last call the run stops.
     func noteCall(_ tally: Tally) {
         tally.count += 1
         if tally.count == count { loop.stop() }
     }
 
-    /// Runs the default mode until ``noteCall(_:)`` has ended that.
+    /// Runs the default mode until ``noteCall(_:)`` ends the run.
     func run() {
         if loop.run(mode: .default, for: .seconds(60)) != .stopped { fatalError("not every thing was called") }
     }

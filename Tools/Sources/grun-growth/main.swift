@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the operations on each kind of thing grow: N things and 4 N are made, added, cancelled, invalidated and removed,
-// in order, in reverse and at random. An operation that grows faster than logarithmically fails, unless the list of
-// exceptions (Exceptions.swift) names it. Words on the command line choose the kinds whose names contain one of them.
+// How the operations on each kind of thing grow. N things and 4 N things are made, added, cancelled, invalidated and
+// removed, in order, in reverse and at random. An operation that grows faster than logarithmically fails, unless
+// Exceptions.swift lists it. Words on the command line choose the kinds whose names contain one of them.
 
 import GRunLoop
 import Glibc
@@ -20,7 +20,7 @@ var table = Table()
 for kind in chosen {
     for order in kind.orders {
         var rows = kind.measure(order)
-        // Other processes disturb a measurement now and then, also for a while: the caches are theirs, too. An
+        // Other processes disturb a measurement at times, sometimes for a while, because they share the caches. An
         // operation that really grows does so each time.
         for _ in 0..<5 where rows.contains(where: { !$0.isLogarithmic && $0.exception == nil }) {
             usleep(200_000)

@@ -6,7 +6,7 @@ import CoreFoundation
 import Foundation
 import LoopScript
 
-/// What the C callbacks of a source find behind their `info`; one object for each source keeps them unequal.
+/// The `info` of a source's C callbacks. Each source has its own object, so that sources are unequal.
 private final class SourceInfo {
     let index: Int
     let descriptor: Int32
@@ -31,8 +31,8 @@ class CFFace: LoopFace {
     }
 
     var marksPasses = true
-    /// Which of several ready descriptors an epoll tells of first depends on who has looked at it before: whoever is
-    /// compared with a loop whose epolls are watched looks at them, too.
+    /// If several descriptors are ready, an epoll's first one depends on earlier reads of the epoll. So a face that is
+    /// compared with a loop whose epolls are watched must read them too.
     var looksAtEpolls: Bool { false }
 
     private var loop: CFRunLoop?
@@ -75,11 +75,11 @@ class CFFace: LoopFace {
             if marksPasses { self.callouts?.passBegins() }
             if looksAtEpolls { lookAtEpolls() }
         }
-        // A guest's loop has a look at the end of what can be called before its sources.
+        // A guest loop looks for ready items at the end of the callouts before its sources.
         lookObserver = CFRunLoopObserverCreateWithHandler(nil, 4, true, CFIndex.max) { [unowned self] _, _ in
             lookAtEpolls()
         }
-        // The last one of ours to be called before the wait; Rule.wakeUpEaten.
+        // The last of our observers that is called before the wait (Rule.wakeUpEaten).
         deadlineObserver = CFRunLoopObserverCreateWithHandler(nil, 32, true, CFIndex.max - 1) { [unowned self] _, _ in
             if self.callouts?.wouldOversleep() ?? false { CFRunLoopWakeUp(loop) }
         }
@@ -152,7 +152,7 @@ class CFFace: LoopFace {
     private func fired(_ index: Int, isOneShot: Bool) {
         guards.firing(index)
         callouts?.fired(timer: index)
-        // CF does this itself right after the callout, but then there is no moment left to take the guard away.
+        // CF does this itself right after the callout, when it is too late to remove the guard.
         if isOneShot { CFRunLoopTimerInvalidate(timers[index]) }
         guards.tend()
     }

@@ -45,7 +45,7 @@ struct GRunOracle: ParsableCommand {
     @Flag(help: "Take --seed as the seed of one program itself, as a divergence shows it.")
     var exact = false
 
-    @Flag(help: "Compare the oracle with itself: what differs then is noise.")
+    @Flag(help: "Compare the oracle with itself: differences are noise then.")
     var againstItself = false
 
     @Flag(help: "Compare GRunLoop by way of its C interface.")
@@ -115,7 +115,7 @@ struct GRunOracle: ParsableCommand {
         let summary = runner.run(seeds: seeds) { done in
             if isVerbose, done % 1000 == 0 { print("\(done) of \(count)") }
         }
-        // A program that hangs is shrunk with less patience: each candidate that hangs takes as long.
+        // A hanging program is shrunk with less patience, because each hanging candidate takes as long.
         var hasty = comparer
         hasty.grace /= 10
         let shrinker = Shrinker(comparer: hasty, budget: 60_000_000_000)
@@ -169,10 +169,10 @@ struct GRunOracle: ParsableCommand {
     }
 }
 
-/// Where it is read although the standard output is a file.
+/// Prints to standard error, which is read even if standard output is a file.
 @Sendable func tellOnStandardError(_ line: String) { FileHandle.standardError.write(Data("\(line)\n".utf8)) }
 
-/// The two traces as they are compared, the first difference marked.
+/// The two traces as they are compared, with the first difference marked.
 func sideBySide(_ comparison: Comparison) -> String {
     let oracle = comparison.oracle.lines
     let other = comparison.other.lines

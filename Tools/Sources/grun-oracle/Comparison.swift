@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One program on both loops, and whether they agree.
+// Runs one program on both loops, and compares the traces.
 
 import LoopScript
 
@@ -10,15 +10,15 @@ struct Comparison {
 
     var agrees: Bool { !hangs && compared(oracle.trace) == compared(other.trace) }
 
-    /// As far as it is compared: up to the first cut of either (`Rule.timeSlice`).
+    /// The compared part of a trace: up to the first cut of either loop (`Rule.timeSlice`).
     func compared<Line>(_ lines: [Line]) -> ArraySlice<Line> {
         lines.prefix(min(oracle.linesBeforeCut ?? .max, other.linesBeforeCut ?? .max))
     }
 
-    /// Whether one of them, or both, did not end by itself.
+    /// Whether one or both of the programs did not end by itself.
     var hangs: Bool { !oracle.hasEnded || !other.hasEnded }
 
-    /// The first lines that differ, without numbers: divergences of one cause mostly share it.
+    /// The first lines that differ, without numbers. Divergences with one cause mostly share it.
     var signature: String {
         if hangs { return "\(ending(of: oracle)) | \(ending(of: other))" }
         let left = Array(compared(oracle.lines))
@@ -34,13 +34,13 @@ struct Comparison {
     private func at(_ lines: [String], _ index: Int) -> String { index < lines.count ? lines[index] : "" }
 }
 
-/// Makes the face of the loop that is compared with the oracle.
+/// Makes the face of the loop to compare with the oracle.
 typealias FaceMaker = @Sendable () -> any LoopFace
 
-/// The lengths of a slot of the grid: at the first try, and where noise must not count.
+/// The lengths of a grid slot: at the first try, and if noise must not count.
 struct Slots: Sendable {
     var first: UInt64
-    /// Ever longer ones: a wake-up that comes late because others have the processor is within its slot if that is long
+    /// Ever longer slots. On a busy machine a late wake-up stays within a long slot, while real differences remain.
     /// enough, while loops that behave differently do so at any length.
     var patient: [UInt64] { [8, 8, 32, 128].map { first * $0 } }
 }
@@ -49,16 +49,16 @@ struct Slots: Sendable {
 struct Comparer: Sendable {
     let makeFace: FaceMaker
     let slots: Slots
-    /// What it is compared with.
+    /// Makes the reference loop.
     var makeReference: FaceMaker = makeOracleFace
-    /// How long after its last date a program counts as one that hangs, in nanoseconds.
+    /// How long after its last date a program counts as hanging, in nanoseconds.
     var grace: UInt64 = 10_000_000_000
-    /// The slices of GRunLoop; nil: none.
+    /// The time slice of GRunLoop; nil means none.
     var timeSlice: Duration?
 
-    /// Runs a program once on each loop. If they differ where several items were ready, GRunLoop tries again with
-    /// its passes marked, so that it can tell which of them the oracle spent on something that left no line: a wake-up,
-    /// or, at the third try, an item that was taken away before its turn.
+    /// Runs a program once on each loop. If they differ and several items were ready, GRunLoop tries again with marked
+    /// passes. The marks show which passes of the oracle left no line: those that consumed a wake-up or, at the third
+    /// try, those whose item was removed before its turn.
     func compare(_ program: Program, slot: UInt64) -> Comparison {
         let oracle = Executor.run(
             program, options: ExecutorOptions(slot: slot, marksPasses: true, grace: grace, timeSlice: timeSlice),
@@ -77,8 +77,8 @@ struct Comparer: Sendable {
         return third.agrees ? third : second
     }
 
-    /// The divergence of a program, if it differs at every patient length; noise leaves one at which it agrees. To hang
-    /// is never noise.
+    /// Returns the divergence of a program if it differs at every patient length. Noise disappears at one of the
+    /// lengths. A hang is never noise.
     func divergence(of program: Program) -> Comparison? {
         var last: Comparison?
         for slot in slots.patient {

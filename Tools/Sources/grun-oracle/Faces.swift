@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which loop is compared with the oracle.
+// The loops that are compared with the oracle.
 
 import LoopScript
 

@@ -3,8 +3,8 @@
 
 import LoopScript
 
-/// What the actions of a program are drawn from. Each program has its own mixture, so that some are all timers and
-/// some all nested runs.
+/// The distribution from which a program's actions are drawn. Each program has its own mixture: some consist of timers
+/// only, some of nested runs only.
 struct Generator {
     private enum Kind {
         case run, signal, makeReady, perform, wakeUp, stop, add, remove, invalidate, move, addCommonMode, query, busy
@@ -12,7 +12,7 @@ struct Generator {
 
     private var random: SplitMix
     private var program = Program()
-    /// Whose callout the next action is for.
+    /// The item whose callout gets the next action.
     private var host: ItemID?
     private let modes: [ModeName]
     private var mixture: [(weight: Int, value: Kind)] = []
@@ -26,7 +26,7 @@ struct Generator {
         modes = random.pick([["default"], ["default", "A"], ["default", "A"], ["default", "A", "B"]])
     }
 
-    /// The program of a seed, with so many top-level steps.
+    /// Makes the program of a seed, with this many top-level steps.
     ///
     /// - Parameter hasLongCallouts: many callouts are busy until the next gap, for 5 to 8 ms. The runs have no deadline
     ///   or a far one, because a script is not busy across a deadline (`Rule.busyDeadline`).
@@ -83,7 +83,7 @@ struct Generator {
     }
 
     private mutating func makeSteps(_ count: Int) {
-        // Most items go somewhere first, or nothing would ever happen.
+        // Most items join a mode first, because otherwise nothing would happen.
         for item in program.items where program.steps.count < count && random.chance(80) {
             program.steps.append(.add(item, makeModeForItem()))
         }
@@ -108,7 +108,7 @@ struct Generator {
 
     /// Core Foundation keeps common items in a hash set: see `Rule.commonItemOrder`.
     private mutating func orderCommonObservers() {
-        // Below, between and above the orders of the others, in an order of their own.
+        // Orders below, between and above those of the other observers, all different.
         var orders = [-20, -10, 10, 20]
         for index in program.observers.indices {
             let isCommon = program.allActions.contains {
@@ -152,12 +152,12 @@ struct Generator {
     private mutating func makeMove() -> Action? {
         guard !program.timers.isEmpty else { return nil }
         let timer = random.pick(Array(program.timers.indices))
-        // A repeating timer would leave its slot of the grid for good.
+        // A repeating timer with a past date would leave its grid slot forever.
         let past = program.timers[timer].intervalGaps == 0 && random.chance(30)
         return .move(timer, past ? nil : random.number(1...5))
     }
 
-    /// What is taken away: often of the kind that is being called, since there the order within a stage matters.
+    /// Chooses the item to remove: often of the called kind, because the order within a stage matters there.
     private mutating func makeVictim() -> ItemID {
         let alike = program.items.filter { item in host.map { item.isLike($0) && item != $0 } ?? false }
         return alike.isEmpty || random.chance(40) ? random.pick(program.items) : random.pick(alike)

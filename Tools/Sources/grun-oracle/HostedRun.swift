@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs scripts under a host and under our own driver, and compares the order of callouts.
+// Runs scripts under a host and in runs of the loop, and compares the order of callouts.
 
 import LoopScript
 import Synchronization
 
-/// A host cannot be told to make one pass, nor to end with a source, a stop or an empty mode. So a script is compared
-/// if each of its outermost runs ends because its time is up, while nothing is nested in it; it is made so as far as
-/// that changes nothing else: the modes of these runs become common ones, as an ambient mode is, and keep an item that
-/// never gets ready.
+/// A host cannot make a single pass, and cannot end with a source, a stop or an empty mode. So a script is compared
+/// only if each of its outermost runs ends by its time limit, without a run nested in it at that time. Scripts are
+/// adapted if that changes nothing else: the modes of these runs become common, like an ambient mode, and get an item
+/// that is never ready.
 struct HostedRun {
     let comparer: Comparer
     let jobs: Int
@@ -26,7 +26,7 @@ struct HostedRun {
         case differs(Program, Comparison)
     }
 
-    /// Whether all of them agree.
+    /// Returns whether all of them agree.
     func run(scripts: [(name: String, program: Program)]) -> Bool {
         let verdicts = Mutex([Verdict](repeating: .ownsRun, count: scripts.count))
         concurrently(Array(scripts.indices), jobs: jobs) { index in
@@ -51,21 +51,21 @@ struct HostedRun {
 
     private func verdict(on program: Program) -> Verdict {
         guard let hosted = program.forHost else { return .ownsRun }
-        // A run that came to its end late looks as if something else had ended it.
+        // A run that ended late looks as if something else had ended it.
         let comparisons = ([comparer.slots.first] + comparer.slots.patient.prefix(1)).lazy.map {
             comparer.compare(hosted, slot: $0)
         }
         guard let comparison = comparisons.first(where: { $0.hangs || $0.oracle.ownsNoRun }) else { return .ownsRun }
         if comparison.hangs { return .differs(hosted, comparison) }
         guard !comparison.agrees, let divergence = comparer.divergence(of: hosted) else { return .agrees }
-        // An item that came late may have hidden in the first look that it ends a run.
+        // In the first comparison a late item may have hidden that the item ends a run.
         return divergence.oracle.ownsNoRun ? .differs(hosted, divergence) : .ownsRun
     }
 }
 
 extension Outcome {
-    /// Whether every outermost run ended because its time was up, and no run that was nested in it lasted longer: that
-    /// one would have been woken (item 183), and the outer one would have ended with its pass.
+    /// Whether every outermost run ended by its time limit, and no run nested in it lasted longer. A longer nested run
+    /// would be woken (item 183), and the outer run would end with its pass.
     fileprivate var ownsNoRun: Bool {
         var deadline = Int.max
         for line in trace {
@@ -83,7 +83,7 @@ extension Outcome {
 }
 
 extension Program {
-    /// The program with outermost runs that a host can stand in for; nil if it has one that it cannot.
+    /// The program with outermost runs that a host can replace; nil if a host cannot replace one of them.
     var forHost: Program? {
         var program = self
         var modes: [ModeName] = []
@@ -95,7 +95,7 @@ extension Program {
             if !modes.contains(mode) { modes.append(mode) }
         }
         guard !modes.isEmpty else { return nil }
-        // Between runs a wake-up is for the host (item 68).
+        // A wake-up between runs is meant for the host (item 68).
         program.steps.removeAll { $0 == .wakeUp }
         program.ports.append(PortSpec())
         let idle = ItemID.port(program.ports.count - 1)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs many programs on a few threads and collects what diverges.
+// Runs many programs on a few threads, and collects the divergences.
 
 import LoopScript
 import Synchronization
 
-/// What came of a whole run.
+/// The result of a whole run.
 struct Summary: Sendable {
     struct Divergence: Sendable {
         let seed: UInt64
@@ -35,10 +35,10 @@ struct Runner: Sendable {
     let comparer: Comparer
     let jobs: Int
     let makeProgram: @Sendable (_ seed: UInt64) -> Program
-    /// Gets a line for each look at programs that differ, which may take minutes.
+    /// Gets a line for each new comparison of programs that differ, which may take minutes.
     let tell: @Sendable (String) -> Void
 
-    /// Runs the programs of all seeds; what differs at first is looked at again, patiently. To hang is no noise.
+    /// Runs the programs of all seeds. Programs that differ are compared again with longer slots. A hang is not noise.
     func run(seeds: [UInt64], progress: @escaping @Sendable (Int) -> Void) -> Summary {
         let summary = Mutex(Summary())
         let suspects = Mutex<[UInt64]>([])
@@ -68,8 +68,8 @@ struct Runner: Sendable {
         return Summary.Divergence(seed: seed, program: program, comparison: comparer.compare(program, slot: slot))
     }
 
-    /// What differs at every patient length, or hangs at one. At these lengths a program does little but sleep, so many
-    /// run at a time: one by one they would take minutes.
+    /// Returns the programs that differ at every patient length, or hang at one. At these lengths a program mostly
+    /// sleeps, so many run at a time. One by one they would take minutes.
     private func lookAgain(at seeds: [UInt64]) -> [Summary.Divergence] {
         var hanging: [Summary.Divergence] = []
         var differing: [Summary.Divergence] = []
@@ -89,7 +89,7 @@ struct Runner: Sendable {
         return hanging + (left.isEmpty ? [] : differing)
     }
 
-    /// Shrinks divergences, one for each signature as long as there are such.
+    /// Shrinks divergences, first one for each signature.
     func shrink(_ divergences: [Summary.Divergence], count: Int, with shrinker: Shrinker) -> [Summary.Divergence] {
         var chosen: [UInt64: Summary.Divergence] = [:]
         var seen: Set<String> = []
@@ -113,7 +113,7 @@ struct Runner: Sendable {
 /// Calls `body` with each element, on as many threads as there are jobs, and returns when all calls have.
 func concurrently<Element: Sendable>(_ elements: [Element], jobs: Int, _ body: @escaping @Sendable (Element) -> Void) {
     let next = Mutex(0)
-    // A worker waits while its programs run on threads of their own.
+    // A worker mostly waits, because its programs run on their own threads.
     onFreshThreads(jobs) {
         while true {
             let index = next.withLock { next in

@@ -8,12 +8,12 @@ struct ScenarioRun {
     /// Whether to print every trace.
     let isVerbose: Bool
 
-    /// Whether every scenario gave its literal trace on both loops.
+    /// Returns whether every scenario gave its literal trace on both loops.
     func run() -> Bool {
         var failures = 0
         for scenario in Scenario.all {
             var comparison = comparer.compare(scenario.program, slot: comparer.slots.first)
-            // The same patience that generated programs get.
+            // Uses the same slot lengths as for generated programs.
             for slot in comparer.slots.patient where !comparison.hangs && !scenario.isMet(by: comparison) {
                 comparison = comparer.compare(scenario.program, slot: slot)
             }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real CFRunLoop as a guest: while it sleeps our loop of the thread does so in its place. Nothing of its contract
-// may move.
+// The real CFRunLoop as a guest: GRunLoop sleeps in its place. CFRunLoop's behaviour must not change.
 
 import CoreFoundation
 import Foundation
@@ -8,7 +7,7 @@ import GRunLoop
 import GRunLoopFoundation
 import LoopScript
 
-/// What it is compared with.
+/// The reference for a served loop.
 final class LookingCFFace: CFFace {
     override var looksAtEpolls: Bool { true }
 }

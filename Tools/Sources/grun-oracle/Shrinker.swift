@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a diverging program as small as it gets while it still diverges.
+// Shrinks a diverging program as far as it still diverges.
 
 import LoopScript
 
@@ -17,7 +17,7 @@ struct Shrinker {
         while improved, Grid.now < end {
             improved = false
             for candidate in Shrinker.candidates(of: best.program) where Grid.now < end {
-                // A candidate of an earlier best may have nothing left to take away.
+                // A candidate of an earlier best program may have nothing left to remove.
                 guard let smaller = candidate(best.program), let found = diverges(smaller, signature) else { continue }
                 best = (program: smaller, comparison: found)
                 improved = true
@@ -26,7 +26,7 @@ struct Shrinker {
         return best
     }
 
-    /// What agrees at once is no candidate; what does not must differ in the same way with more time as well.
+    /// A candidate must differ at once, and in the same way with longer slots.
     private func diverges(_ program: Program, _ signature: String) -> Comparison? {
         guard !comparer.compare(program, slot: comparer.slots.first).agrees else { return nil }
         let second = comparer.compare(program, slot: comparer.slots.first * 3)
@@ -37,7 +37,7 @@ struct Shrinker {
 
     /// Ever smaller cuts: halves of the steps, quarters, ..., single steps, whole bodies, single actions.
     private static func candidates(of program: Program) -> [Cut] {
-        // Everything after the difference is of no use, and time spent waiting is not either.
+        // Removes everything after the difference, and shortens the waits.
         var cuts: [Cut] = []
         for count in [1, 2, 4, 8, 16, 32].reversed() { cuts.append { $0.keepingSteps(count) } }
         cuts += program.steps.indices.map { index in { $0.hurrying(step: index) } }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps Core Foundation's timerfds from staying armed for timers that are gone (Rule.staleTimerDescriptor).
+// Keeps Core Foundation's timerfds from staying armed for removed timers (Rule.staleTimerDescriptor).
 
 import CoreFoundation
 import Foundation
 import LoopScript
 
-/// A timer years away beside the real timers of each mode, and never in a mode without any: so it changes neither
-/// what is empty nor what fires, and CF, which disarms only by arming for another timer, always has another one.
+/// A timer years away beside the real timers of each mode, and never in a mode without timers. So it changes neither
+/// which modes are empty nor what fires. CF disarms a timerfd only by arming it for another timer, and the guard is
+/// always there for that.
 final class TimerGuards {
     /// A date further away than this is a guard's.
     static let nearest: CFTimeInterval = 50_000_000
@@ -18,7 +19,7 @@ final class TimerGuards {
 
     init(face: CFFace) { self.face = face }
 
-    /// Puts guards where there are timers, and only there.
+    /// Adds guards to modes with timers, and removes them from other modes.
     func tend() {
         for mode in face.allModes where mode != "common" {
             let needed = (0..<face.timerCount).contains { face.contains(.timer($0), in: mode) }
@@ -30,7 +31,7 @@ final class TimerGuards {
         }
     }
 
-    /// Makes CF arm the other modes of a timer that starts firing for their next timer.
+    /// When a timer starts firing, makes CF arm the timer's other modes for their next timer.
     func firing(_ timer: Int) {
         for mode in present where face.contains(.timer(timer), in: mode) {
             guard let timer = guards[mode] else { continue }

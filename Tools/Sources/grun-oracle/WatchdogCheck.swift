@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// That a program which does not end is reported, on whichever loop, and shrunk.
+// Checks that a program that does not end is reported on each loop, and shrunk.
 
 import LoopScript
 import Synchronization
 
-/// A loop that sleeps past the deadlines of its runs, until it is stopped. If it is deaf, it does not hear that either.
+/// A loop that sleeps past the deadlines of its runs until it is stopped. A deaf one ignores stops too.
 private final class HangingFace: CFFace {
     private let isDeaf: Bool
     private let isStopped = Atomic(false)
@@ -29,7 +29,7 @@ private final class HangingFace: CFFace {
 struct WatchdogCheck {
     let slots: Slots
 
-    /// Whether each of them was found.
+    /// Returns whether each of them was found.
     func run() -> Bool {
         var failures = 0
         func expect(_ condition: Bool, _ what: String) {
@@ -43,7 +43,7 @@ struct WatchdogCheck {
         let seeds = (UInt64(1)...1000).lazy.filter { makeProgram($0).steps.contains { $0.hasDeadline } }
         let found = runner.run(seeds: Array(seeds.prefix(4))) { _ in }.divergences
         expect(found.count == 4, "\(found.count) of 4 programs that hang are found")
-        expect(found.allSatisfy { $0.comparison.signature == "ends | hangs" }, "which loop hangs is not told")
+        expect(found.allSatisfy { $0.comparison.signature == "ends | hangs" }, "the report lacks the hanging loop")
         let shrinker = Shrinker(comparer: ours, budget: 30_000_000_000)
         for divergence in runner.shrink(found, count: 1, with: shrinker) {
             expect(divergence.program.steps.count == 1, "a program that hangs is not shrunk")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the measuring scripts run: loops that idle, and loops that pass, driven by us or by a host.
+// The program of the measuring scripts: loops that idle and loops that make passes, in runs or under a host.
 
 import CGRunGLib
 import GRunLoop
@@ -28,7 +28,7 @@ enum Probe {
         }
     }
 
-    /// 100,000 timers an hour away and 1,000 descriptors on which nothing happens; ends itself after a minute at most.
+    /// Waits with 100,000 timers an hour away and 1,000 idle descriptors. Ends itself after a minute at most.
     private static func idle() {
         let loop = GRunLoop.current
         var limit = rlimit(rlim_cur: 4096, rlim_max: 4096)
@@ -58,7 +58,7 @@ enum Probe {
         withExtendedLifetime((queue, ports)) {}
     }
 
-    /// A queue that was in use, in which nothing waits once the current loop has run.
+    /// Returns a used queue. Nothing waits in it after the current loop has run.
     private static func useNotifications() -> GRunLoop.NotificationQueue<String, Void> {
         let queue = GRunLoop.NotificationQueue<String, Void>(on: .current)
         for mode in [GRunLoop.Mode.default, .common] {
@@ -68,7 +68,7 @@ enum Probe {
         return queue
     }
 
-    /// A hundred ports that were in use.
+    /// Returns a hundred used ports.
     private static func usePorts() -> [GRunLoop.Port] {
         let ports = (0..<100).map { _ in GRunLoop.Port { _ in } }
         for port in ports {
@@ -78,7 +78,7 @@ enum Probe {
         return ports
     }
 
-    /// Passes that poll, in a mode that holds one timer far away.
+    /// Makes passes that poll, in a mode with one timer far away.
     private static func passes(_ count: Int) {
         let loop = GRunLoop.current
         let timer = GRunLoop.Timer(interval: .seconds(3600), repeats: false) { _ in }
@@ -87,8 +87,8 @@ enum Probe {
         print("passes = \(count)")
     }
 
-    /// So many elements of a descriptor that is always readable, for an actor of the loop or for a task that prefers
-    /// the loop's executor.
+    /// Receives this many elements of a descriptor that is always readable, in an actor of the loop or in a task that
+    /// prefers the loop's executor.
     private static func elements(_ count: Int, prefers: Bool) throws {
         let worker = try GRunLoop.Thread(name: "elements")
         let reader = Reader(on: worker.loop)
@@ -119,7 +119,7 @@ enum Probe {
         GRunLoop.main.add(GRunLoop.Observer(activities: .all) { _, _ in }, forMode: .common)
     }
 
-    /// A host in which nothing happens, with something of each kind to wait for; it ends itself after a minute.
+    /// A host in which nothing happens, with an item of each kind to wait for. It ends itself after a minute.
     private static func hostedIdle(_ isObserved: Bool) {
         let loop = GRunLoop.main
         if isObserved { observe() }
@@ -137,11 +137,11 @@ enum Probe {
         g_main_loop_run(host)
     }
 
-    /// A host that is woken by a timer and a descriptor of ours, whose callouts signal a source and enqueue a block.
-    /// The program writes one byte each time; it does not use the main queue, to which libdispatch itself writes.
+    /// A timer and a descriptor wake a host, and their callouts signal a source and enqueue a block. The program writes
+    /// one byte each time. It does not use the main queue, to which libdispatch itself writes.
     ///
-    /// The block moves the timer: with a grid of its own it could be due in every pass on a slow machine, where the
-    /// host would never sleep.
+    /// The block moves the timer. With a fixed interval the timer could be due in every pass on a slow machine, so that
+    /// the host would never sleep.
     private static func hostedPasses(_ count: Int, _ isObserved: Bool) {
         let loop = GRunLoop.main
         if isObserved { observe() }

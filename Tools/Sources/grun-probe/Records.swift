@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a record of a timeline costs: blocks of which each enqueues the next, recorded and not, in turns.
+// The cost of a timeline's record: chains of blocks that enqueue each other, alternately recorded and not.
 
 import GRunLoop
 import GRunLoopDiagnostics
 import Glibc
 
 extension Probe {
-    /// Prints the median of the rounds' differences, by record.
+    /// Prints the median of the rounds' differences per record.
     static func records(_ rounds: Int) throws {
         let blocks = 100_000
         _ = chain(blocks)
@@ -28,7 +28,7 @@ extension Probe {
 
     private static func rounded(_ value: Double) -> String { String((value * 10).rounded() / 10) }
 
-    /// By the trace events: a run is two records, all else in this chain is one.
+    /// Counts the records by the trace events. A run makes two records, everything else in this chain makes one.
     private static func recordsOfABlock() throws -> Double {
         let (timeline, blocks) = (GRunLoop.Timeline(), 1000)
         timeline.start()
@@ -51,7 +51,7 @@ extension Probe {
         return fgets(&buffer, Int32(buffer.count), file).map { String(cString: $0) }
     }
 
-    /// How long they take.
+    /// Returns how long the blocks take.
     private static func chain(_ count: Int) -> Duration {
         let loop = GRunLoop.main
         nonisolated(unsafe) var left = count

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stalls of 300 ms, one after the other, and what a monitor with a threshold of 200 ms says of them.
+// Makes stalls of 300 ms, and checks the reports of a monitor with a threshold of 200 ms.
 
 import CGRunGLib
 import GRunLoop
@@ -8,7 +8,7 @@ import Glibc
 import Synchronization
 
 extension Probe {
-    /// Each is to be told of once, at most 100 ms after the threshold, by the function that is at fault; and its end.
+    /// Each stall must be reported once, at most 100 ms after the threshold, with the function at fault and its end.
     static func stalls(_ count: Int, isHosted: Bool) throws {
         let loop = GRunLoop.main
         let account = Account()
@@ -23,7 +23,7 @@ extension Probe {
             loop.add(timer, forMode: .default)
             while account.endCount <= number {
                 if isHosted { g_main_context_iteration(nil, 1) } else { loop.run(for: .milliseconds(50)) }
-                // The end is told of up to 5 ms later.
+                // The end of a stall is reported up to 5 ms later.
                 if account.beginCount > number { loop.perform {}; usleep(1000) }
             }
             account.check(spins ? "spinTooLong" : "sleepTooLong", isOnTop: spins)
@@ -32,7 +32,7 @@ extension Probe {
         account.report(count)
     }
 
-    /// With nothing in it that calls another function, but twice in a thousand times.
+    /// Calls another function only twice in a thousand times.
     @inline(never) private static func spinTooLong() {
         let end = GRunLoop.now.advanced(by: .milliseconds(300))
         var sum: UInt64 = 1
@@ -44,14 +44,14 @@ extension Probe {
 
     @inline(never) private static func sleepTooLong() {
         let end = GRunLoop.now.advanced(by: .milliseconds(300))
-        // The monitor's signal ends it early.
+        // Loops, because the monitor's signal ends usleep() early.
         while GRunLoop.now < end { usleep(10_000) }
     }
 
     private static let sunk = Atomic<UInt64>(0)
 }
 
-/// What was stalled, and what was told of it.
+/// The stalls, and their reports.
 private final class Account: Sendable {
     private struct State {
         var begins: [GRunLoop.Instant] = []

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cell of the matrix: who is ready, for how long each item takes, who drives; and what came of it.
+// A cell of the matrix: the ready kinds, the length of their items, the driver; and the result.
 
 import GRunLoop
 import TestSupport
@@ -22,12 +22,12 @@ struct Cell {
         return players + ", " + form.name
     }
 
-    /// Whether GLib itself keeps one of them from its turn.
+    /// Whether GLib itself keeps one of the kinds from its turn.
     var isGLibs: Bool { kinds.contains { waiting in kinds.contains { Rule.hides($0, waiting, in: form) } } }
 
-    /// Everybody is ready from before the drive on, and until each has had its turn again `rounds` times.
+    /// All players are ready from before the drive until each has had its turn again `rounds` times.
     ///
-    /// - Parameter variant: picks in what a run nests.
+    /// - Parameter variant: chooses how a run nests.
     func run(rounds: Int, variant: Int) throws -> Outcome {
         let longest = kinds.indices.map { Rule.longestGap(of: $0, in: self) }.max() ?? 0
         let ledger = Ledger(loads, rounds: rounds, limit: 2 * longest)
@@ -38,7 +38,7 @@ struct Cell {
         return Outcome(accounts: ledger.accounts, complaint: complaint)
     }
 
-    /// Who is called once more does nothing; and a slice that was used up leaves the host a few iterations.
+    /// Serves the remaining calls, which do nothing, and the iterations that a used-up slice leaves to the host.
     private static func settle() {
         for _ in 0..<2 {
             for _ in 0..<4 { GRunLoop.main.run(for: .zero) }

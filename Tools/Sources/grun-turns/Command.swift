@@ -25,7 +25,7 @@ struct GRunTurns: ParsableCommand {
     @Option(help: "How often each has its turn again in a cell.")
     var rounds = 2
 
-    @Option(help: "Write what was found, and the same of the real CFRunLoop, as a page.")
+    @Option(help: "Write the results, with those of the real CFRunLoop, as a page.")
     var page: String?
 
     @ArgumentParser.Flag(help: "Print each cell.")
@@ -49,12 +49,12 @@ struct GRunTurns: ParsableCommand {
         var results: [Result] = []
         var broken = 0
         for (index, cell) in cells.enumerated() {
-            // It takes a second at most where the machine has nothing else to do.
+            // On an idle machine a cell takes a second at most.
             let watchdog = Watchdog(.seconds(60), "turns: \(cell.name) did not end") { _exit(1) }
             defer { watchdog.disarm() }
             var outcome = try cell.run(rounds: rounds, variant: index)
             var breaches = Rule.breaches(in: cell, outcome)
-            // Of two looks at the processor's time the better one.
+            // Of two measurements of processor time, the better one counts.
             if !breaches.isEmpty, breaches.allSatisfy(\.isOfTime) {
                 outcome = try cell.run(rounds: rounds, variant: index)
                 breaches = Rule.breaches(in: cell, outcome)
@@ -64,7 +64,7 @@ struct GRunTurns: ParsableCommand {
             if breaches.isEmpty { continue }
             say("turns: \(cell.name): " + breaches.map(\.words).joined(separator: "; "))
             broken += 1
-            // What is broken is known by then, and starved cells are the longest.
+            // 20 breaches are enough to find the defect, and cells with starved players take the longest.
             if broken == 20 { break }
         }
         let worst = results.flatMap { $0.accounts.map(\.longestGap) }.max() ?? 0
@@ -78,7 +78,7 @@ struct GRunTurns: ParsableCommand {
         if broken > 0 { throw ExitCode(1) }
     }
 
-    /// Pairs of kinds that the real loop has as well, of items of equal length.
+    /// Returns results for pairs of kinds that the real loop also has, with items of equal length.
     private func runReal() -> [Result] {
         let cells = Plan.whole.filter { cell in
             RealLoop.forms.contains(cell.form) && cell.kinds.count == 2 && Set(cell.kinds).count == 2

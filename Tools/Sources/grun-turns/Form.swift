@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who drives, and in which way.
+// The drivers and the ways in which they drive.
 
 import CGRunGLib
 import GRunLoop
@@ -36,17 +36,16 @@ enum Form: String, CaseIterable {
         }
     }
 
-    /// Whether it is GLib that asks the hub for its turn.
+    /// Whether GLib asks the hub for its turn.
     var isHosted: Bool { self == .host || self == .nestedHost }
 
-    /// Whether each run is new, with a slice of its own.
+    /// Whether each run is new and has its own slice.
     var isOfShortRuns: Bool { self == .zero || self == .oneSource || self == .date || self == .limit }
 }
 
-/// Drives the main loop until the ledger is done. Returns what was wrong, if nobody was called though everybody was
-/// ready.
+/// Drives the main loop until the ledger is done. Returns a complaint if no player was called although all were ready.
 ///
-/// - Parameter variant: picks in what a run nests.
+/// - Parameter variant: chooses how a run nests.
 func drive(_ cell: Cell, _ ledger: Ledger, variant: Int) -> String? {
     let driver = Driver(ledger)
     switch cell.form {
@@ -66,7 +65,7 @@ func drive(_ cell: Cell, _ ledger: Ledger, variant: Int) -> String? {
 private final class Driver: @unchecked Sendable {
     private let ledger: Ledger
     private let loop = GRunLoop.main
-    /// Something is ready all the time: nothing sleeps for so long.
+    /// Longer than any sleep, because something is always ready.
     let patience = Duration.seconds(5)
     private(set) var complaint: String?
 
@@ -74,8 +73,8 @@ private final class Driver: @unchecked Sendable {
         self.ledger = ledger
     }
 
-    /// Makes runs until the ledger is done. A few of them may find nothing: each has one turn, and it may be the
-    /// wake-up's.
+    /// Makes runs until the ledger is done. Some runs may call nothing: each has one turn, which may be that of a
+    /// wake-up.
     func runs<Result>(_ body: (GRunLoop) -> Result) {
         ledger.isWaiting = false
         ledger.stop = { [loop] in loop.stop() }
@@ -86,21 +85,21 @@ private final class Driver: @unchecked Sendable {
             idle = calls == ledger.calls ? idle + 1 : 0
             calls = ledger.calls
             if idle == 8 {
-                complaint = "nobody was called in 8 runs"
+                complaint = "no player was called in 8 runs"
                 return ledger.finish()
             }
         }
     }
 
-    /// `body` in a callout of a run.
+    /// Calls `body` in a callout of a run.
     func nest(_ variant: Int, _ body: @escaping @Sendable () -> Void) {
         let nested: @Sendable () -> Void = { [self, loop] in
             body()
-            // The run below as well.
+            // Stops the outer run as well.
             loop.stop()
             isNestedOver = true
         }
-        // There is but one of it, so that its callout comes soon, whatever else is ready.
+        // The item is the only one of its kind, so its callout comes soon beside any other ready items.
         switch variant % 4 {
         case 0: loop.add(GRunLoop.Timer(interval: .nanoseconds(1), repeats: false) { _ in nested() }, forMode: .default)
         case 1: loop.async(nested)
@@ -121,7 +120,7 @@ private final class Driver: @unchecked Sendable {
         ledger.isWaiting = true
         while !isNestedOver {
             if loop.run(for: patience) == .timedOut, !isNestedOver {
-                complaint = "what was to nest was not called"
+                complaint = "the nesting callout was not called"
                 return ledger.finish()
             }
         }
@@ -140,14 +139,14 @@ private final class Driver: @unchecked Sendable {
         return source
     }
 
-    /// GLib's own loop, with a timeout that ends it should nobody be called.
+    /// Runs a GLib loop. A timeout ends it if no player is called.
     func host() {
         let main = MainLoop()
         ledger.stop = { main.quit() }
         let calls = Shared(ledger.calls)
         let guardian = GLibSource.timeout(nil, milliseconds: 5000, priority: -1000) { [self] in
             if calls.value == ledger.calls {
-                complaint = "nobody was called for 5 s"
+                complaint = "no player was called for 5 s"
                 ledger.finish()
             }
             calls.value = ledger.calls
@@ -157,7 +156,7 @@ private final class Driver: @unchecked Sendable {
         guardian.destroy()
     }
 
-    /// - Parameter isHosted: whether a host drives below, too. Beside GLib -100 nothing of ours would ever nest one.
+    /// - Parameter isHosted: whether a host drives the outer loop too. Beside `glibHigh` nothing would nest a host.
     func nestHost(isHosted: Bool) {
         let nested: @Sendable () -> Void = { [self, loop] in
             ledger.isWaiting = false
@@ -189,7 +188,7 @@ private final class Driver: @unchecked Sendable {
     }
 }
 
-/// GLib's, of the default context.
+/// A GLib main loop on the default context.
 private final class MainLoop: @unchecked Sendable {
     private let loop = g_main_loop_new(nil, 0)
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows and columns of the matrix: what can be ready all the time.
+// The rows and columns of the matrix: kinds of work that can be ready all the time.
 
 import TestSupport
 
-/// A kind of work of which one item is always ready: whenever it is called it sees to the next one.
+/// A kind of work of which one item is always ready, because each call prepares the next one.
 enum Kind: String, CaseIterable {
     case block, perform, source, job, timer, moved, descriptor, port, mainQueue, context
     case glibHigh, glibDefault, glibLower, glibIdle
@@ -24,7 +24,7 @@ enum Kind: String, CaseIterable {
         }
     }
 
-    /// How it comes that there always is another.
+    /// Why there always is a next item.
     var explanation: String {
         switch self {
         case .block: "a block that enqueues itself by `async`"
@@ -58,7 +58,7 @@ enum Kind: String, CaseIterable {
         }
     }
 
-    /// In the home context. Whatever is ours has the hub's priority there, and a carrier's is the same.
+    /// The GLib priority in the home context. Items of the loop have the hub's priority there, and so does a carrier.
     var priority: Int32 {
         switch self {
         case .glibHigh: -100
@@ -68,7 +68,7 @@ enum Kind: String, CaseIterable {
         }
     }
 
-    /// Whose turns it shares: what the loop takes for one kind.
+    /// The kind whose turns it shares, because the loop treats both as one kind.
     var turn: Kind {
         switch self {
         case .perform, .job: .source
@@ -86,9 +86,9 @@ enum Kind: String, CaseIterable {
     }
 }
 
-/// How long an item takes, of the thread's processor time: beside a busy process it would else be as long and do less,
-/// so that no figure of such a run said anything about a quiet one. The loop's slice is one of wall time, which is
-/// never less: where it has room for four items on a quiet machine it has room for four at most on a busy one.
+/// How long an item takes, in processor time of the thread. In wall time, an item beside a busy process would do less
+/// work, and the results would differ from those of an idle machine. The loop's slice is wall time, which is never less
+/// than processor time. So four items at most fit into a slice on a busy machine, if four fit on an idle one.
 enum Load: Int64, CaseIterable {
     case none = 0
     case microsecond = 1_000
@@ -104,7 +104,7 @@ enum Load: Int64, CaseIterable {
         }
     }
 
-    /// Uses the processor for as long.
+    /// Uses the processor for this long.
     func work() {
         guard self != .none else { return }
         let end = threadProcessorNanoseconds() + rawValue

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who was called, how often, and how long each had to wait while others were.
+// Which players were called, how often, and how long each waited for the others.
 
 import TestSupport
 
-/// The accounts of a cell. The main thread's only.
+/// The accounts of a cell. Used on the main thread only.
 final class Ledger: @unchecked Sendable {
-    /// One player's.
+    /// The account of one player.
     struct Account {
         var turns = 0
-        /// How often it was called after others were.
+        /// How often the player was called after others.
         var returns = 0
-        /// At most so many items of others came between two of its own.
+        /// The greatest number of the others' items between two of its own.
         var longestRow = 0
-        /// At most so much processor time went by between the first of those and its own.
+        /// The longest processor time between the first of those items and its own.
         var longestGap: Int64 = 0
 
         fileprivate var row = 0
-        /// When the first of the others was called; -1 while none was.
+        /// When the first of the others was called; -1 if none was.
         fileprivate var start: Int64 = -1
     }
 
     private(set) var accounts: [Account]
     private(set) var calls = 0
-    /// Whoever is called from now on does nothing, and sees to no successor.
+    /// Whether the drive is over. Later calls do nothing and prepare no successor.
     private(set) var isDone = false
-    /// What is wanted was not begun: callouts do nothing, but go on.
+    /// Whether the measured drive has not begun. Callouts do nothing then, but prepare their successors.
     var isWaiting = false
     /// Ends the drive.
     var stop: () -> Void = {}
@@ -34,8 +34,8 @@ final class Ledger: @unchecked Sendable {
     private let limit: Int64
     private var last = -1
 
-    /// - Parameter rounds: so often each is to have its turn again.
-    /// - Parameter limit: whoever waits for so much processor time has lost.
+    /// - Parameter rounds: how often each player must have its turn again.
+    /// - Parameter limit: a player that waits for this much processor time is starved.
     init(_ loads: [Load], rounds: Int, limit: Int64) {
         accounts = loads.map { _ in Account() }
         self.loads = loads
@@ -43,7 +43,7 @@ final class Ledger: @unchecked Sendable {
         self.limit = limit
     }
 
-    /// Player `index` is called. False if it is over.
+    /// Player `index` is called. Returns false if the drive is over.
     func call(_ index: Int) -> Bool {
         guard !isDone else { return false }
         calls += 1
@@ -78,7 +78,7 @@ final class Ledger: @unchecked Sendable {
         return accounts.contains { $0.start >= 0 && now - $0.start > limit }
     }
 
-    /// The present gaps count, however they would have gone on.
+    /// Ends the drive. The present waits count as well, although they are not over.
     func finish() {
         guard !isDone else { return }
         isDone = true

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/internals/turns.md: what a whole matrix has found, for a reader.
+// Writes docs/internals/turns.md: the results of a whole matrix for a reader.
 
 import Foundation
 
@@ -108,7 +108,7 @@ struct Page {
         return format.string(from: Date())
     }
 
-    /// The lengths of the items, as a list in a sentence.
+    /// The lengths of the items as a list in a sentence.
     private var lengths: String {
         let names = Load.allCases.map(\.name)
         return names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
@@ -121,7 +121,7 @@ struct Page {
         elements.map(line).joined(separator: "\n")
     }
 
-    /// The longest wait for each load of the other one, over the pairs that `isMeant` says.
+    /// The longest wait for each load of the other player, over the pairs that `isMeant` selects.
     private func waits(of kind: Kind? = nil, _ isMeant: (Cell) -> Bool) -> String {
         var longest: [Load: Int64] = [:]
         for result in results where result.cell.kinds.count == 2 && isMeant(result.cell) {

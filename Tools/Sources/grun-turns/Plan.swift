@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cells are tried.
+// The cells that are tried.
 
 enum Plan {
     /// Each kind beside each other, and beside another of its own.
     static let pairs = Kind.allCases.enumerated().flatMap { index, kind in Kind.allCases[index...].map { [kind, $0] } }
 
-    /// Everything that is ours, and one source of GLib's.
+    /// All kinds of the loop, and one GLib source.
     static let all = Kind.allCases.filter { !$0.isGLibs } + [.glibDefault]
 
-    /// Each pair in each form, with every pair of loads where either driver is by itself; elsewhere the shortest two
-    /// take turns.
+    /// Each pair in each form, with every pair of loads in the plain forms of both drivers. In the other forms the
+    /// shortest two loads alternate.
     static let whole: [Cell] = cells { pair, form in
         let loads = form == .run || form == .host ? Load.allCases : threeLoads(pair)
         return loads.flatMap { first in loads.map { [first, $0] } }
     }
 
-    /// Each pair in each form once, with each of nine pairs of loads once: a square of forms and loads for each pair,
-    /// and the next pair's is shifted.
+    /// Each pair in each form once, with one of nine pairs of loads. The loads are shifted from form to form and from
+    /// pair to pair.
     static let quick: [Cell] = cells { pair, form in
         let place = (pair + (Form.allCases.firstIndex(of: form) ?? 0)) % 9
         let loads = threeLoads(pair)
@@ -27,7 +27,7 @@ enum Plan {
         [pair.isMultiple(of: 2) ? .none : .microsecond, .millisecond, .twenty]
     }
 
-    /// What comes first is of every form: a defect of one is not to wait for the others'.
+    /// Cells of all forms come early, so that a defect of one form is found soon.
     private static func cells(_ loads: (_ pair: Int, _ form: Form) -> [[Load]]) -> [Cell] {
         let together = [Load.none, .millisecond].flatMap { load in
             Form.allCases.map { Cell(form: $0, kinds: all, loads: Array(repeating: load, count: all.count)) }
@@ -35,7 +35,7 @@ enum Plan {
         let apart = pairs.enumerated().flatMap { index, kinds in
             Form.allCases.flatMap { form in loads(index, form).map { Cell(form: form, kinds: kinds, loads: $0) } }
         }
-        // Where GLib's own order leaves one of two out there is nothing to be seen of ours.
+        // If GLib's own order starves one of two kinds, the cell shows nothing about the loop.
         return (together + apart).filter { !$0.isGLibs }
     }
 }

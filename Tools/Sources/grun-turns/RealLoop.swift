@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same players and drives on the real CFRunLoop of the toolchain, as far as it has them.
+// The same players and drives on the toolchain's real CFRunLoop, as far as it has them.
 
 // CoreFoundation links only beside Foundation.
 import CoreFoundation
@@ -11,10 +11,10 @@ enum RealLoop {
     static let kinds: [Kind] = [.block, .source, .timer, .moved, .descriptor, .mainQueue]
     static let forms: [Form] = [.run, .zero, .oneSource, .limit, .nested]
 
-    /// Whoever waits for so long is not waited for.
+    /// The longest wait for a starved player.
     static let limit: Int64 = 250_000_000
 
-    /// The cell as ``Cell/run(rounds:variant:)`` runs it. Nothing of ours moves meanwhile.
+    /// Runs the cell like ``Cell/run(rounds:variant:)``. GRunLoop does not run meanwhile.
     static func run(_ cell: Cell, rounds: Int) -> [Ledger.Account] {
         let ledger = Ledger(cell.loads, rounds: rounds, limit: limit)
         let players = cell.kinds.enumerated().map { index, kind in RealPlayer(kind) { ledger.call(index) } }
@@ -49,7 +49,7 @@ enum RealLoop {
     }
 }
 
-/// Something of a kind that is always ready in the main thread's CFRunLoop.
+/// An item of a kind that is always ready in the main thread's CFRunLoop.
 private final class RealPlayer {
     private let kind: Kind
     private let call: () -> Bool
@@ -81,7 +81,7 @@ private final class RealPlayer {
             context.version = 1
             context.info = info
             context.getPort = { info in RealPlayer.of(info)?.ready.descriptor ?? -1 }
-            // Core Foundation has read it.
+            // Core Foundation has already read the eventfd.
             context.perform = { info in RealPlayer.of(info)?.performed() }
             ready.makeReady()
             source = withUnsafeMutablePointer(to: &context) { pointer in
@@ -91,7 +91,7 @@ private final class RealPlayer {
             }
             CFRunLoopAddSource(loop, source, kCFRunLoopDefaultMode)
         case .timer:
-            // It counts the intervals that have gone by one by one: a nanosecond's would be all that it does.
+            // Core Foundation counts missed intervals one by one. With a nanosecond it would do nothing else.
             timer = CFRunLoopTimerCreateWithHandler(nil, CFAbsoluteTimeGetCurrent(), 1e-6, 0, 0) { [unowned self] _ in
                 _ = call()
             }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a kind that is ready may have to wait for its turn.
+// How long a ready kind may have to wait for its turn.
 
-/// After a slice of one kind each other kind that is ready has a turn.
+/// After a slice of one kind, each other ready kind has a turn.
 enum Rule {
-    /// ``GRunLoop/timeSlice``, as it is at first.
+    /// The default of ``GRunLoop/timeSlice``.
     static let slice: Int64 = 4_000_000
-    /// Of processor time, for what is no item: the loop, GLib, the kernel, and what an item takes more than it should.
+    /// Processor time outside of items: the loop, GLib, the kernel, and what an item takes more than planned.
     static let allowance: Int64 = 1_500_000
 
-    /// Whether GLib itself leaves `waiting` out for as long as `other` is ready: of the sources of a context only those
-    /// of the highest priority that is ready are dispatched. Where we drive, all that is ours is outside that order;
-    /// where a host drives, it has the hub's place in it. Nobody is hidden by what is ours: the hub steps back.
+    /// Whether GLib itself starves `waiting` while `other` is ready: GLib dispatches only the ready sources of the
+    /// highest priority. In a run, the loop's own items are not in that order. Under a host, they have the hub's place
+    /// in it. The loop's own items starve no kind, because the hub yields.
     static func hides(_ other: Kind, _ waiting: Kind, in form: Form) -> Bool {
         other.isGLibs && (form.isHosted || waiting.isGLibs) && other.priority < waiting.priority
     }
 
-    /// Of items that take a millisecond and more: how many may come between two turns of a pair's other one. A busy
-    /// machine makes them fewer, never more. It is one row: a slice, and the item in which that ends. A run that begins
-    /// knows nothing of the last one's: there it is one more. Runs of two passes can leave both of those to wake-ups,
-    /// which blocks of a millisecond bring about: three of one, four of the next, and one before the turn.
+    /// The greatest number of items of the other kind between two turns, for items of a millisecond or more. A busy
+    /// machine makes it smaller, never greater. One row is a slice plus the item that ends it. A new run does not know
+    /// the last run's row, so it may add one item. Runs of two passes may spend both passes on wake-ups, which blocks
+    /// of a millisecond cause: three items in one run, four in the next, and one before the turn.
     ///
-    /// Under a host its turn is three iterations, or fewer once those have taken a slice: that is no longer than a row.
-    /// What has the hub's own priority comes once more, in the iteration in which the hub steps back or has its turn
-    /// again.
+    /// Under a host, the others' turn is three iterations, or fewer if they take a slice, which is no longer than a
+    /// row. A source with the hub's own priority runs once more, in the iteration in which the hub yields or has its
+    /// turn again.
     static func longestRow(of waiting: Int, in cell: Cell) -> Int? {
         let other = cell.kinds[1 - waiting]
         guard let row = row(of: cell.loads[1 - waiting]) else { return nil }
@@ -36,13 +36,14 @@ enum Rule {
     static func longestGap(of waiting: Int, in cell: Cell) -> Int64 {
         if cell.kinds.count > 2 { return longestGapAmongAll(of: waiting, in: cell) }
         let load = cell.loads[1 - waiting].rawValue
-        // Where items are short the clock is read at every eighth.
+        // If items are short, the loop reads the clock only after every eighth item.
         return (longestRow(of: waiting, in: cell).map { Int64($0) * load } ?? slice + 10 * load) + allowance
     }
 
-    /// Where all are ready, with one load: a row, and a turn of each other player. Those of one kind, in the loop's
-    /// sense, share its turns. A pass serves one of main queue, timers, descriptors, ports and wake-up, and a run that
-    /// is one pass knows nothing of what the last one owed. Under a host its steps come after each slice.
+    /// The longest wait if all kinds are ready with one load: a row, and a turn of each other player. Kinds that the
+    /// loop treats as one share its turns. A pass serves one of main queue, timers, descriptors, ports and wake-up, and
+    /// a run of one pass does not know which kinds the last run left waiting. Under a host, the host's turn follows
+    /// each slice.
     private static func longestGapAmongAll(of waiting: Int, in cell: Cell) -> Int64 {
         let load = cell.loads[waiting].rawValue
         var round = slice + load + load * Int64(cell.kinds.count - 1)
@@ -51,7 +52,7 @@ enum Rule {
         return round * Int64(sharing) * (cell.form.isOfShortRuns ? 4 : 1) + allowance
     }
 
-    /// What the cell has shown against the rule; nothing, if it holds.
+    /// The breaches of the rule in this cell; empty if the rule holds.
     static func breaches(in cell: Cell, _ outcome: Cell.Outcome) -> [Breach] {
         var breaches: [Breach] = outcome.complaint.map { [Breach(words: $0, isOfTime: false)] } ?? []
         for (index, account) in outcome.accounts.enumerated() {
@@ -78,7 +79,7 @@ enum Rule {
 
     struct Breach {
         let words: String
-        /// Of processor time alone: a virtual machine's may count what another did.
+        /// Whether only processor time is exceeded. A virtual machine may count the time of another one.
         let isOfTime: Bool
     }
 }

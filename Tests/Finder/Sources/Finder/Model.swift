@@ -38,7 +38,7 @@ public struct LoadError: Error, Equatable {
         matches = names.filter { $0.contains(text) }
     }
 
-    /// Searches for what a stream of texts says, by a debounce of swift-async-algorithms.
+    /// Searches for each text of the stream, after a debounce of swift-async-algorithms.
     public func search(_ typed: AsyncStream<String>) async {
         for await text in typed.debounce(for: .milliseconds(300), clock: GRunLoop.main.clock) { find(text) }
     }
@@ -62,7 +62,7 @@ public struct LoadError: Error, Equatable {
 
     /// Loads the names from a file, a name each line.
     public func load(from path: String) async throws(LoadError) {
-        // Not a sleep, which the signal of the stall monitor would end.
+        // Blocks without a sleep, because the signal of the stall monitor would end a sleep.
         let end = ContinuousClock.now.advanced(by: .milliseconds(Fault.blockedLoop.isPlanted ? 400 : 0))
         while ContinuousClock.now < end {}
         precondition(!Fault.crash.isPlanted, "the planted crash")

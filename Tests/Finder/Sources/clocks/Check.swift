@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a check finds, and how one waits.
+// How a check reports a failure, and how it waits.
 
 import GRunLoop
 import Glibc
@@ -16,13 +16,13 @@ func check<Value: Equatable>(_ found: Value, is expected: Value, line: UInt = #l
     check(found == expected, "found \(found), expected \(expected)", line: line)
 }
 
-/// Waits for what other threads do, in real time.
+/// Waits in real time until other threads have met the condition.
 func wait(_ what: String, line: UInt = #line, until condition: () -> Bool) {
     for _ in 0..<100_000 where !condition() { usleep(200) }
     check(condition(), "\(what) did not come", line: line)
 }
 
-/// What came, and when on the loop's clock, in milliseconds since the beginning.
+/// Records what arrived, and when on the loop's clock, in milliseconds since the beginning.
 final class Arrivals: Sendable {
     private let lines = Mutex<[String]>([])
     private let clock: GRunLoop.LoopClock

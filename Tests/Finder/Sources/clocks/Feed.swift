@@ -8,7 +8,7 @@ final class Feed: AsyncSequence, Sendable {
         var waiting: [String] = []
         var isOver = false
         var reader: CheckedContinuation<String?, Never>?
-        /// How often an element was asked for.
+        /// How often the reader has asked for an element.
         var asked = 0
     }
 
@@ -34,10 +34,10 @@ final class Feed: AsyncSequence, Sendable {
         }
     }
 
-    /// Sends an element, and waits until its reader has done with it.
+    /// Sends an element, and waits until the reader has handled it.
     func send(_ element: String) {
         let asked = state.withLock { state -> Int in
-            // The reader that waits now has asked already.
+            // A waiting reader has already asked.
             let before = state.asked + (state.reader == nil ? 1 : 0)
             if let reader = state.reader.take() {
                 reader.resume(returning: element)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop's clock serves what takes a `Clock`: swift-async-algorithms' debounce, throttle and timers, and Task.sleep, in
-// real time and in virtual time. The main thread drives; the tasks are wherever Swift's runtime has them.
+// A loop's clock works where a `Clock` is needed: debounce, throttle and timers of swift-async-algorithms, and
+// Task.sleep, in real and in virtual time. The main thread drives; Swift's runtime places the tasks.
 
 import AsyncAlgorithms
 import GRunLoop
@@ -8,7 +8,7 @@ import Glibc
 
 // MARK: Virtual time: each element arrives at its exact time
 
-/// Moves the clock to where the loop's first timer is due, which is to be at `milliseconds`, and fires it.
+/// Checks that the loop's first timer is due at `milliseconds`, moves the clock there, and fires the timer.
 func fire(_ time: GRunLoop.VirtualTime, _ start: GRunLoop.Instant, at milliseconds: Int, line: UInt = #line) {
     let date = start.advanced(by: .milliseconds(milliseconds))
     wait("a timer at \(milliseconds) ms", line: line) { time.loop.nextFireDate(forMode: .default) == date }
@@ -23,7 +23,7 @@ func debounceInVirtualTime() {
             for await element in feed.debounce(for: .seconds(1), clock: loop.clock) { arrivals.add(element) }
             arrivals.add("end")
         }
-        // A burst, in which each element comes half a second after the one before: the last one counts, a second later.
+        // In a burst, an element comes each half second. Only the last one arrives, a second later.
         feed.send("a")
         wait("a timer") { loop.nextFireDate(forMode: .default) == start.advanced(by: .seconds(1)) }
         time.advance(by: .milliseconds(500))
@@ -50,7 +50,7 @@ func throttleInVirtualTime() {
             for await element in feed._throttle(for: .seconds(1), clock: loop.clock) { arrivals.add(element) }
             arrivals.add("end")
         }
-        // Each second one of five comes through: the latest.
+        // Of five elements a second, the throttle passes the latest one.
         for number in 0..<15 {
             feed.send("\(number)")
             time.advance(by: .milliseconds(200))
@@ -99,7 +99,7 @@ func sleepInVirtualTime() {
             arrivals.add("a second")
         }
         wait("a timer") { loop.nextFireDate(forMode: .default) != nil }
-        // It may be as late as its tolerance, of a second.
+        // The timer may be late by its tolerance of one second.
         time.advance(to: start.advanced(by: .milliseconds(86_400_999)))
         wait("the first") { arrivals.all.count == 1 }
         fire(time, start, at: 86_401_000)
@@ -108,7 +108,7 @@ func sleepInVirtualTime() {
     }
 }
 
-// MARK: Real time: that it comes, and not before its time
+// MARK: Real time: each element arrives, and not early
 
 func inRealTime(_ body: @escaping @Sendable (GRunLoop.LoopClock) async throws -> Void) {
     let loop = GRunLoop.main
@@ -148,7 +148,7 @@ inRealTime { clock in
     var count = 0
     for await _ in stream._throttle(for: .milliseconds(20), clock: clock) { count += 1 }
     try await feeding.value
-    // 100 ms and more: the first one, then one each 20 ms, and what was left at the end.
+    // In 100 ms or more the throttle passes the first element, one each 20 ms, and the rest at the end.
     check(count >= 5 && count < 50, "throttled to \(count)")
 }
 

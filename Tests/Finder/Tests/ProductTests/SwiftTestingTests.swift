@@ -81,7 +81,7 @@ func isOnMainThread() -> Bool { Thread.isMainThread }
             timer.invalidate()
         }
 
-        /// A thread changes the state without waking the main loop.
+        /// A thread changes the state without waking the main loop. The check looks again.
         @Test func eventuallyLooksAgain() async {
             let flag = Flag()
             Thread.detachNewThread {
@@ -204,7 +204,7 @@ func isOnMainThread() -> Bool { Thread.isMainThread }
         }
     }
 
-    /// The trait again: a test has its turn once.
+    /// The trait is given again here. A test still has one turn.
     @MainActor @Suite(.mainLoop) struct VirtualTime {
         @Test func moves() async {
             let real = ContinuousClock.now
@@ -297,7 +297,7 @@ func isOnMainThread() -> Bool { Thread.isMainThread }
                     == (isFirst ? ["first begins", "first ends", "second"] : ["second", "first begins", "first ends"]))
         }
 
-        /// A run without a limit that is nested in a callout: only its callouts may move the clock.
+        /// A nested run without a limit in a callout: only its own callouts may move the clock.
         @Test func anEndlessNestedRunStands() async {
             await withVirtualTime { time in
                 var ticks = 0
@@ -370,7 +370,7 @@ func isOnMainThread() -> Bool { Thread.isMainThread }
             }
         }
 
-        /// In a process of its own, whose messages can be read.
+        /// Runs in a separate process, so that its messages can be read.
         @Test func aLongWaitIsNoted() async {
             let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) { @MainActor in
                 await withVirtualTime { _ in try? await Task.sleep(for: .milliseconds(4500)) }
@@ -396,7 +396,7 @@ func isOnMainThread() -> Bool { Thread.isMainThread }
     }
 
     @MainActor @Suite struct Toolkit {
-        /// In a process of its own, because GTK is initialised once.
+        /// Runs in a separate process, because GTK is initialised only once.
         @Test func theWrongThread() async {
             let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
                 await Task.detached { _ = gtk_init_check() }.value
@@ -423,12 +423,12 @@ func isOnMainThread() -> Bool { Thread.isMainThread }
     @MainActor @Suite struct Turns {
         static let running = Running()
 
-        /// Two tests with two arguments each, whose awaits would mix without the trait. The trait stands twice.
+        /// Two tests with arguments. Without the trait their awaits would interleave. The trait is given twice.
         @Test(.mainLoop, arguments: 0..<3) func first(_ argument: Int) async throws { try await Self.running.check() }
         @Test(.mainLoop, arguments: 0..<3) func second(_ argument: Int) async throws { try await Self.running.check() }
     }
 
-    /// Exit tests run in processes of this program, which have a main loop as well.
+    /// Exit tests run in separate processes of this program, which have a main loop as well.
     @MainActor @Suite struct Exits {
         @Test func theStatusIsKept() async {
             await #expect(processExitsWith: .exitCode(7)) {
