@@ -11,7 +11,7 @@ TOOLS := --package-path Tools
 STEP_MAKE = $(MAKE)
 ORACLE = $(SWIFT) run $(TOOLS) -c release --skip-build grun-oracle
 # What the checks need beside it.
-CHECK_PACKAGES := strace valgrind python3 rsync git binutils
+CHECK_PACKAGES := strace valgrind python3 rsync git binutils dbus-daemon
 # What the documentation needs beside docc, which stands beside the compiler.
 DOCS_PACKAGES := pkg-config python3
 # What installing the C library needs, and what checking it does.
@@ -39,8 +39,8 @@ endef
 
 .PHONY: demo window test check build install uninstall c-reference format lint lint-scripts glib-api items \
 	items-bite mutate oracle turns idle hosted growth models stalls records inspect-pictures trace-cost stable soak \
-	docs fuzz kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-foundation test-debian perturb \
-	counts bench bench-quick bench-build deps check-deps gtk-deps c-deps lint-deps clean
+	docs fuzz kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-foundation test-gio test-debian \
+	perturb counts bench bench-quick bench-build deps check-deps gtk-deps c-deps lint-deps clean
 # apt-get and SwiftPM each hold a lock, and some steps measure time.
 .NOTPARALLEL:
 
@@ -204,6 +204,10 @@ test-sanitizers: c-deps
 test-gtk: gtk-deps
 	scripts/test-gtk
 	scripts/check-testing
+
+## GRunLoopGIO in release builds: the examples do what they are for, and ROUNDS=4 storms of cancellation leave nothing.
+test-gio: check-deps
+	scripts/test-gio
 
 ## Tests the C interface: installed, compiled against, run without Swift, from Python, with bad input, under valgrind,
 ## and against the real CFRunLoop.

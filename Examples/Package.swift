@@ -11,6 +11,7 @@ let loop = Target.Dependency.product(name: "GRunLoop", package: "GRunLoop")
 let messagePorts = Target.Dependency.product(name: "GRunLoopMessagePorts", package: "GRunLoop")
 let foundation = Target.Dependency.product(name: "GRunLoopFoundation", package: "GRunLoop")
 let cInterface = Target.Dependency.product(name: "GRunLoopC", package: "GRunLoop")
+let gioAwaited = Target.Dependency.product(name: "GRunLoopGIO", package: "GRunLoop")
 let glib = Target.Dependency.product(name: "CGRunGLib", package: "GRunLoop")
 let gio = Target.Dependency.product(name: "CGRunGIO", package: "GRunLoop")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -35,6 +36,14 @@ let package = Package(
 
         // A window that Foundation feeds, by what lives on RunLoop.main.
         .executableTarget(name: "gtk4-foundation", dependencies: [loop, foundation, "CGtk4"], swiftSettings: strict),
+
+        // A window that copies a file: GTK and GIO awaited by tasks of the main actor.
+        .executableTarget(name: "gtk4-copier", dependencies: [loop, gioAwaited, "CGtk4"], swiftSettings: strict),
+
+        // GIO awaited without a toolkit: a server, tail -f, and a copier, which scripts/test-gio checks.
+        .executableTarget(name: "gio-echo-server", dependencies: [loop, gio, gioAwaited], swiftSettings: strict),
+        .executableTarget(name: "gio-tail", dependencies: [loop, gio, gioAwaited], swiftSettings: strict),
+        .executableTarget(name: "gio-copy", dependencies: [loop, gio, gioAwaited], swiftSettings: strict),
 
         // What must hold while a toolkit drives, checked in a real window of each.
         .target(name: "HostChecks", dependencies: [loop, glib, argumentParser], swiftSettings: strict),

@@ -81,7 +81,7 @@ static void write_report(void)
             line + length, sizeof line - length, "%s %llu\n", sites[site].name,
             (unsigned long long)cgrun_site_hits(site));
     int file = open(report, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-    // In one write, so that the lines of several processes do not mix.
+    // All lines are written by one write(), so that the lines of several processes do not mix.
     if (file < 0 || write(file, line, length) != length)
         perror(report);
     if (file >= 0)

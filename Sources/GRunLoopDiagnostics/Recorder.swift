@@ -140,7 +140,7 @@ final class Recorder: @unchecked Sendable {
 
     // MARK: Reading, on any thread
 
-    /// Returns the records in the order of time, the number of earlier records that were lost, and the items and modes.
+    /// Returns the records (the oldest first), the number of earlier records that were lost, and the items and modes.
     /// All arrays are copies, because the thread sanitizer does not understand copy-on-write.
     func read() -> (
         records: [cgrun_record], lost: UInt64, items: [(number: UInt32, item: Item)], modes: [String]

@@ -30,8 +30,8 @@ final class Guest: @unchecked Sendable {
     struct Stops {
         /// Whether the innermost of `activities` is a pass.
         var isInPass = false
-        /// Whether CFRunLoopStop was called during such a pass. The program means this stop for the run around the
-        /// pass.
+        /// Whether CFRunLoopStop was called while a pass was the innermost activity. The program means this stop for
+        /// the run around the pass.
         var isOwed = false
     }
 

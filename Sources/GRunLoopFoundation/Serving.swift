@@ -5,7 +5,7 @@ public import Foundation
 public import GRunLoop
 
 extension GRunLoop {
-    /// Serves Foundation's run loop of this thread while this loop runs, also if a host drives this loop.
+    /// Serves Foundation's run loop of this thread while this loop runs, even if a host drives this loop.
     ///
     /// Serving is driven by events and does not poll. If the program runs Foundation's loop instead, that run also
     /// serves this loop.

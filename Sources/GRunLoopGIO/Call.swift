@@ -24,11 +24,11 @@ public enum GIO {
     /// ```
     ///
     /// Both closures are called in the caller's isolation, so they need not be `@Sendable`, and neither need the value.
-    /// `finish` is called once, also if the operation fails. If `finish` stores an error, the call throws this error,
+    /// `finish` is called once, even if the operation fails. If `finish` stores an error, the call throws this error,
     /// and the value of `finish` is dropped.
     ///
     /// Cancelling the task cancels the operation. The call then still waits until the library has called back. So the
-    /// caller may free memory that the operation uses, except after a ``GRunLoop/LoopEndedError``. To be safe in this
+    /// caller may free memory that the operation uses, except after a `GRunLoop.LoopEndedError`. To be safe in this
     /// case, too, let an object own the memory, and pass the object as `keeping`.
     ///
     /// If a method has no cancellable, `begin` ignores its first argument. Cancelling the task then has no effect.
@@ -45,7 +45,7 @@ public enum GIO {
     /// - Returns: the value of `finish`.
     /// - Throws: the ``GLibError`` that `finish` has stored. `CancellationError` if the task was cancelled before the
     ///   call, or if this task or `cancellable` has cancelled the operation. ``WrongThreadError`` if no loop of the
-    ///   calling thread would complete the operation. ``GRunLoop/LoopEndedError`` if the loop ends before the operation
+    ///   calling thread would complete the operation. `GRunLoop.LoopEndedError` if the loop ends before the operation
     ///   does. The error of `begin`.
     ///
     /// Threads: a thread that runs a loop: the main actor, an actor or a task on a loop's executor, or a callback of a
@@ -57,7 +57,7 @@ public enum GIO {
         _ begin: (UnsafeMutablePointer<GCancellable>, @escaping GAsyncReadyCallback, gpointer) throws -> Void,
         finish: (_ source: UnsafeMutablePointer<GObject>?, _ result: OpaquePointer, _ error: ErrorPlace) -> Value
     ) async throws -> Value {
-        guard let loop = loopOfThreadDefaultContext() else { throw WrongThreadError() }
+        guard let loop = callersLoop() else { throw WrongThreadError() }
         try Task.checkCancellation()
         let operation = Operation(on: loop, keeping: object)
         if let cancellable { operation.link(to: cancellable) }
@@ -70,22 +70,32 @@ public enum GIO {
         } onCancel: {
             operation.cancel()
         }
-        guard case .finished(let completion) = outcome else { throw GRunLoop.LoopEndedError() }
-        defer { completion.release() }
-        var error: UnsafeMutablePointer<GError>?
-        let value = finish(completion.source, completion.result, &error)
-        guard let error else { return value }
-        let thrown = GLibError(consuming: error)
-        if operation.isCancelled, thrown.matches(G_IO_ERROR_CANCELLED) { throw CancellationError() }
-        throw thrown
+        return try operation.take(outcome, finish)
     }
 
-    /// The loop of the calling thread, if this thread is running the context in which GIO completes an operation that
-    /// begins now; otherwise nil.
-    private static func loopOfThreadDefaultContext() -> GRunLoop? {
-        let context = g_main_context_get_thread_default() ?? g_main_context_default()
-        return g_main_context_is_owner(context) != 0 ? .current : nil
+    /// Awaits an operation that cancelling the task does not cancel, such as closing a stream.
+    ///
+    /// - Parameter begin: starts the operation without a cancellable.
+    static func callToTheEnd<Value>(
+        keeping object: any AnyObject & Sendable, isolation: isolated (any Actor)? = #isolation,
+        _ begin: (@escaping GAsyncReadyCallback, gpointer) -> Void,
+        finish: (_ source: UnsafeMutablePointer<GObject>?, _ result: OpaquePointer, _ error: ErrorPlace) -> Value
+    ) async throws -> Value {
+        guard let loop = callersLoop() else { throw WrongThreadError() }
+        let operation = Operation(on: loop, keeping: object)
+        try operation.begin { begin($1, $2) }
+        return try operation.take(await operation.wait(), finish)
     }
+
+    /// Whether the calling thread is running the context in which GIO completes an operation that begins now.
+    static var isOnLoop: Bool {
+        let context = g_main_context_get_thread_default() ?? g_main_context_default()
+        return g_main_context_is_owner(context) != 0
+            || GRunLoop.willDriveAsyncMain && context == g_main_context_default()
+    }
+
+    /// The loop of the calling thread; nil if no operation of GIO would complete on this thread.
+    static func callersLoop() -> GRunLoop? { isOnLoop ? .current : nil }
 
     /// The error of a call on a thread on which no operation of GIO can complete.
     public struct WrongThreadError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -3,10 +3,10 @@
 
 public import CGRunGIO
 
-/// A code of a GLib error domain, such as `G_IO_ERROR_NOT_FOUND`. To match the codes of another library, conform its
-/// enumeration to this protocol.
+/// A code of a GLib error domain, such as ``GIO/ErrorCode/notFound``. To match the codes of another library, conform
+/// its enumeration to this protocol.
 public protocol GLibErrorCode: RawRepresentable, Sendable where RawValue: FixedWidthInteger {
-    /// The domain of the code.
+    /// The domain of the code. Threads: any.
     static var errorDomain: GQuark { get }
 }
 
@@ -15,7 +15,7 @@ public protocol GLibErrorCode: RawRepresentable, Sendable where RawValue: FixedW
 /// ```swift
 /// do {
 ///     try await file.delete()
-/// } catch G_IO_ERROR_NOT_FOUND {
+/// } catch GIO.ErrorCode.notFound {
 ///     // There was nothing to delete.
 /// }
 /// ```
@@ -31,7 +31,7 @@ public struct GLibError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The name of an error that came over D-Bus, such as `org.freedesktop.DBus.Error.AccessDenied`; otherwise nil.
     public let dbusName: String?
 
-    /// Creates an error, for example to answer a D-Bus call.
+    /// Creates an error, for example the error that a method of an exported D-Bus object throws.
     public init(_ code: some GLibErrorCode, _ message: String) {
         self.init(domain: type(of: code).errorDomain, code: Int32(truncatingIfNeeded: code.rawValue), message: message)
     }
@@ -71,6 +71,10 @@ public struct GLibError: Error, Hashable, Sendable, CustomStringConvertible {
     /// ```swift
     /// let connection = try GLibError.check { g_bus_get_sync(G_BUS_TYPE_SESSION, nil, $0) }
     /// ```
+    ///
+    /// - Parameter body: calls the function with the place for its error.
+    /// - Returns: the value of `body`.
+    /// - Throws: the error that the function has stored. Then the value of `body` is dropped.
     public static func check<Value>(_ body: (GIO.ErrorPlace) -> Value) throws(GLibError) -> Value {
         var error: UnsafeMutablePointer<GError>?
         let value = body(&error)
@@ -79,7 +83,8 @@ public struct GLibError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Lets a `catch` name a code: `catch G_IO_ERROR_NOT_FOUND`.
+/// Lets a `catch` name a code: `catch GIO.ErrorCode.notFound`. Threads: any. The corresponding GLib function is
+/// `g_error_matches`.
 public func ~= (code: some GLibErrorCode, error: any Error) -> Bool { (error as? GLibError)?.matches(code) ?? false }
 
 extension GIOErrorEnum: GLibErrorCode { public static var errorDomain: GQuark { g_io_error_quark() } }

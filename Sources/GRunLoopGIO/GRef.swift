@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reference to an object of GObject's that Swift counts.
+// A reference to a GObject, released by Swift.
 
 import CGRunGIO
 
-/// A pointer to an object of GObject's: a typed pointer, or an `OpaquePointer` where C hides the structure.
+/// A pointer to a GObject: a typed pointer, or an `OpaquePointer` where C hides the structure.
 public protocol GObjectPointer {
-    /// The address of the object.
+    /// The address of the object. Threads: any.
     var objectAddress: UnsafeMutableRawPointer { get }
 }
 
 extension UnsafeMutablePointer: GObjectPointer {
-    /// The pointer itself.
+    /// The pointer itself. Threads: any.
     public var objectAddress: UnsafeMutableRawPointer { UnsafeMutableRawPointer(self) }
 }
 
 extension OpaquePointer: GObjectPointer {
-    /// The pointer itself.
+    /// The pointer itself. Threads: any.
     public var objectAddress: UnsafeMutableRawPointer { UnsafeMutableRawPointer(self) }
 }
 
-/// Owns one reference to an object of GObject's, and releases it when Swift releases the `GRef`.
+/// Owns one reference to a GObject, and releases this reference when Swift releases the `GRef`.
 ///
 /// Use the initializer for the way in which C gives the object away: see its documentation for *transfer full*,
 /// *transfer none* and *floating*.
@@ -29,26 +29,27 @@ extension OpaquePointer: GObjectPointer {
 /// and `g_object_unref`.
 public final class GRef<Pointer: GObjectPointer> {
     /// The object, which lives as long as the `GRef`. Swift may release the `GRef` after its last use, so keep the
-    /// `GRef` in a property, or use `withExtendedLifetime`.
+    /// `GRef` in a property, or use `withExtendedLifetime`. Threads: those of the object.
     public let pointer: Pointer
 
-    /// Takes over the reference of a function that returns *transfer full*.
+    /// Takes over a reference that a function has returned as *transfer full*. Threads: those of the object.
     public init(full pointer: Pointer) { self.pointer = pointer }
 
-    /// Takes over the reference of a function that returns *transfer full* or NULL.
+    /// Takes over a reference that a function has returned as *transfer full*. The result is nil if the function has
+    /// returned NULL. Threads: those of the object.
     public convenience init?(full pointer: Pointer?) {
         guard let pointer else { return nil }
         self.init(full: pointer)
     }
 
-    /// Adds a reference to an object of a function that returns *transfer none*.
+    /// Adds a reference to an object that a function has returned as *transfer none*. Threads: those of the object.
     public init(retaining pointer: Pointer) {
         g_object_ref(pointer.objectAddress)
         self.pointer = pointer
     }
 
     /// Takes over the floating reference of a new widget or another `GInitiallyUnowned`. If the reference is not
-    /// floating, adds a reference.
+    /// floating, adds a reference. Threads: those of the object.
     public init(sinking pointer: Pointer) {
         g_object_ref_sink(pointer.objectAddress)
         self.pointer = pointer

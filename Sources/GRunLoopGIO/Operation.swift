@@ -3,7 +3,6 @@
 
 import CGRunGIO
 import GRunLoop
-import Synchronization
 
 /// The state of one call. The library owns a reference until it has called back, and so does the loop.
 ///
@@ -43,7 +42,7 @@ actor Operation: SerialExecutor, AsyncWaiter {
     private nonisolated let loop: GRunLoop
     private nonisolated(unsafe) let cancellable: UnsafeMutablePointer<GCancellable> = g_cancellable_new()
     private nonisolated let kept: (any AnyObject & Sendable)?
-    private nonisolated let state = Mutex(State())
+    private nonisolated let state = Guarded(State())
     /// The program's cancellable and the number of our handler. Used only by the caller.
     private nonisolated(unsafe) var link: (cancellable: UnsafeMutablePointer<GCancellable>, handler: gulong)?
 
@@ -105,6 +104,20 @@ actor Operation: SerialExecutor, AsyncWaiter {
     nonisolated func loopHasEnded() {
         cancel()
         resume(.loopEnded)
+    }
+
+    /// Calls the finish function, and throws its error.
+    nonisolated func take<Value>(
+        _ outcome: Outcome, _ finish: (UnsafeMutablePointer<GObject>?, OpaquePointer, GIO.ErrorPlace) -> Value
+    ) throws -> Value {
+        guard case .finished(let completion) = outcome else { throw GRunLoop.LoopEndedError() }
+        defer { completion.release() }
+        var error: UnsafeMutablePointer<GError>?
+        let value = finish(completion.source, completion.result, &error)
+        guard let error else { return value }
+        let thrown = GLibError(consuming: error)
+        if isCancelled, thrown.matches(G_IO_ERROR_CANCELLED) { throw CancellationError() }
+        throw thrown
     }
 
     // MARK: Cancellation

@@ -33,7 +33,7 @@ extension GRunLoop.MessagePort {
         /// The caller owns the descriptors and closes them. A second call returns an empty array. Descriptors that
         /// nobody takes are closed when the message is released.
         ///
-        /// Threads: any. There is no corresponding Core Foundation function; GLib's is `g_unix_fd_message_steal_fds`.
+        /// Threads: any. The corresponding GLib function is `g_unix_fd_message_steal_fds`.
         public func takeDescriptors() -> [Int32] { descriptors?.take() ?? [] }
     }
 
@@ -82,7 +82,7 @@ extension GRunLoop.MessagePort {
         ///
         /// - Returns: whether the reply was sent or queued. False if the client has gone or does not receive its
         ///   replies, if the port is invalid, or if an earlier reply was sent or queued.
-        /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``, also if the reply must wait and no
+        /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``, even if the reply must wait and no
         ///   descriptor is left for copies of its descriptors. After this error you can send another reply.
         ///
         /// Threads: any; it does not wait. There is no corresponding Core Foundation function.

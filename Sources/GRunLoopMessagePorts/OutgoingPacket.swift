@@ -105,7 +105,8 @@ final class OutgoingPacket: @unchecked Sendable {
         let error = data.withUnsafeBytes {
             cgrun_packet_send(socket, &header, $0.baseAddress, $0.count, descriptors, UInt32(descriptors.count))
         }
-        // The socket's queue is shorter than this packet (the system's limits may be low), so send the data as memory.
+        // EMSGSIZE means that the socket's queue is smaller than this packet, for example because the system's limits
+        // are low. The data is then sent as memory.
         guard error == EMSGSIZE, data.count > 0 else { return .init(error, of: .send) }
         header.flags = UInt16(CGRUN_PACKET_IN_MEMORY)
         return send(by: socket)

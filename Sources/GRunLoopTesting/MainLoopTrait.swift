@@ -34,7 +34,7 @@ public struct MainLoopTrait: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == MainLoopTrait {
-    /// Runs tests that use the main loop one at a time, also if they are in different suites.
+    /// Runs the tests with this trait one at a time, even if they are in different suites.
     ///
     /// ```swift
     /// @MainActor @Suite(.mainLoop) struct WindowTests { ... }

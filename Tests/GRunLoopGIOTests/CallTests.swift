@@ -79,7 +79,21 @@ extension Worker {
                     _ = g_file_delete_finish(file.pointer, result, error)
                 }
                 Issue.record("no error")
-            } catch G_IO_ERROR_NOT_FOUND {}
+            } catch GIO.ErrorCode.notFound {}
+        }
+    }
+
+    @Test("the codes under Swift names are those of C")
+    func codes() {
+        let last: GIOErrorEnum = G_IO_ERROR_MESSAGE_TOO_LARGE
+        #expect(GIO.ErrorCode.messageTooLarge.rawValue == Int32(last.rawValue))
+        let pairs: [(GIO.ErrorCode, GIOErrorEnum)] = [
+            (.failed, G_IO_ERROR_FAILED), (.filenameTooLong, G_IO_ERROR_FILENAME_TOO_LONG),
+            (.cancelled, G_IO_ERROR_CANCELLED), (.wouldMerge, G_IO_ERROR_WOULD_MERGE),
+            (.dbusError, G_IO_ERROR_DBUS_ERROR), (.connectionClosed, G_IO_ERROR_CONNECTION_CLOSED),
+        ]
+        for (code, value) in pairs {
+            #expect(GLibError(value, "").matches(code) && GLibError(code, "").matches(value))
         }
     }
 

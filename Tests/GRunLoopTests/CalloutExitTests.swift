@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test(
-        "any item whose closure ends its thread is called in another loop, also if the closure moved it there",
+        "any item whose closure ends its thread is called in another loop, even if the closure moved it there",
         arguments: Movable.Kind.allCases, [true, false])
     func leaves(in kind: Movable.Kind, isMoved: Bool) async throws {
         let worker = try GRunLoop.Thread(name: "leaves")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No source starves another, even if every source makes a run of its own. Deinits may cancel performs.
+// No source starves another, even if each run returns after one source. Deinits may cancel performs.
 
 import Glibc
 import TestSupport

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Message ports: names, requests and replies, as in CFMessagePort. corelibs-foundation has no message ports on Linux,
-// so each test names the function of CFMessagePort.c with the rule.
+// so the names of most tests contain the function of CFMessagePort.c that implements the rule.
 
 import Glibc
 import TestSupport

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of the documented rules of notification queues. It keeps an account beside the real queues while a random
-// program uses them.
+// A model of the documented rules of notification queues. While a random program uses the real queues, the model
+// records each queue's observers and waiting notifications.
 
 import GRunLoop
 

@@ -221,7 +221,7 @@ final class Sender: Sendable {}
         }
     }
 
-    @Test("a notification that is enqueued during a posting waits for the next pass, also if their modes differ")
+    @Test("a notification that is enqueued during a posting waits for the next pass, even if their modes differ")
     func onePassForAllModes() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()

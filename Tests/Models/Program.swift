@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program: the operations that one seed makes of one model.
+// A program: the random operations that one model makes with one seed.
 
 import Glibc
 

@@ -77,7 +77,7 @@ private func makeSource(whileHandlerIsIn call: Call) throws {
         makerID.value = threadID
         made.value = try? GRunLoop.SignalSource(signal) { _, _ in heard.set() }
     }
-    // The maker either sleeps until the handler returns, or needs no wait.
+    // The thread `maker` either makes the source without a wait, or sleeps until the handler returns.
     _ = waitUntil { made.value != nil || threadState(makerID.value) == "S" }
     HandlerHold.isReleased.store(true, ordering: .sequentiallyConsistent)
     for thread in [maker, raiser] { pthread_join(thread, nil) }

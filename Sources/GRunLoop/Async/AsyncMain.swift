@@ -2,6 +2,7 @@
 // Keeps the main thread of an async program for the main run loop.
 
 import CGRun
+import Synchronization
 
 extension GRunLoop {
     /// Makes the main run loop drive a program whose entry point is `static func main() async`, or a `main.swift` that
@@ -47,16 +48,25 @@ extension GRunLoop {
         // Makes the main loop before `drive` iterates the main loop's context.
         _ = main
         MainActor.assumeIsolated { AsyncMain.driver = drive }
-        if !cgrun_set_async_main_driver({ MainActor.assumeIsolated { AsyncMain.drive() } }) {
+        if cgrun_set_async_main_driver({ MainActor.assumeIsolated { AsyncMain.drive() } }) {
+            AsyncMain.isExpected.store(true, ordering: .relaxed)
+        } else {
             Log.misuse(
                 "driveAsyncMain",
                 "this Swift runtime cannot keep the main thread in an async main(). Use a synchronous main() that runs "
                     + "the main run loop")
         }
     }
+
+    /// Whether the calling thread is the main thread, and the loop will drive it when the async main first suspends.
+    package static var willDriveAsyncMain: Bool {
+        AsyncMain.isExpected.load(ordering: .relaxed) && cgrun_is_main_thread()
+            && cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_NONE)
+    }
 }
 
 @MainActor private enum AsyncMain {
+    nonisolated static let isExpected = Atomic(false)
     static var driver: (@MainActor @Sendable () -> Void)?
 
     /// Drives the main thread after main() has first suspended. Returns only if the main loop is finished.

@@ -17,7 +17,8 @@ extension GRunLoop {
     /// - Returns: what the closure returns.
     /// - Throws: what the closure throws.
     ///
-    /// Threads: any. There is no corresponding Core Foundation function; Swift's is `MainActor.run(resultType:body:)`.
+    /// Threads: any. There is no corresponding Core Foundation function. The corresponding Swift function is
+    /// `MainActor.run(resultType:body:)`.
     nonisolated(nonsending) public func run<Value: Sendable, Failure: Error>(
         _ body: @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {

@@ -18,8 +18,8 @@ extension GRunLoop {
     ///   `CancellationError` as soon as the task is cancelled. ``LoopEndedError`` if the loop's thread has ended or
     ///   ends, and in a forked child.
     ///
-    /// Threads: any. The task is resumed in the same way as by ``ItemSequence/Iterator/next()``. There is no
-    /// corresponding Core Foundation function; GLib's is `g_subprocess_wait_async`.
+    /// Threads: any. The task is resumed in the same way as by ``ItemSequence/Iterator/next()``. The
+    /// corresponding GLib function is `g_subprocess_wait_async`.
     nonisolated(nonsending) public func waitForExit(
         of pid: Int32, inModes names: [Mode] = [.common]
     ) async throws -> ExitStatus {
@@ -28,7 +28,7 @@ extension GRunLoop {
         let child = try Child(pid)
         if let outcome = child.reap() { return try outcome.get() }
         let mailbox = Mailbox<Void>(of: self) { older, _ in older }
-        // Closes the mailbox in any case, also if adding the source throws an error. Otherwise the mailbox and the
+        // Closes the mailbox in any case, even if adding the source throws an error. Otherwise the mailbox and the
         // source would retain each other forever.
         defer { mailbox.close(.done) }
         // The child is reaped by the task, not by this closure. Otherwise the status would be lost if the task is

@@ -142,8 +142,8 @@ extension GRunLoop {
         return isOwed && hasLeftoversLocked(mode)
     }
 
-    /// Whether the host's run has not begun, and observers of the mode need its first pass. The last sentinel makes
-    /// this pass before the host's first sleep, so that the pass does not delay the host's own sources.
+    /// True if the host's run has not begun, and observers of the mode need the first pass of that run. The last
+    /// sentinel makes this pass before the host's first sleep, so that the pass does not delay the host's own sources.
     private func owesFirstPassLocked(_ mode: ModeState) -> Bool {
         pendingPasses.contains(.pass) && host.run.stage == .outside && !mode.observed.isEmpty
     }

@@ -79,8 +79,8 @@ enum MainQueue {
 
     private static let hasLooked = Atomic(false)
 
-    /// If another thread owns the queue already, logs this. If an async main takes the queue away later, this is logged
-    /// at that moment.
+    /// If another thread already owns the queue, logs that the main loop cannot serve the queue. If an async main gives
+    /// the main thread to libdispatch later, the loss of the queue is logged then.
     ///
     /// Called when `GRunLoop.main` is first read, perhaps by another thread after the main thread has ended. Makes the
     /// eventfd only if another thread owns the queue.

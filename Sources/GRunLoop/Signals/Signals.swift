@@ -31,7 +31,7 @@ extension GRunLoop {
     /// If an iterator cannot listen to a signal, each call of ``ItemSequence/Iterator/next()`` tries again, and throws
     /// an error if that fails.
     ///
-    /// Threads: any. There is no corresponding Core Foundation function; GLib's is `g_unix_signal_source_new`.
+    /// Threads: any. The corresponding GLib function is `g_unix_signal_source_new`.
     public func signals(
         _ signals: Set<Int32>, replacing: Bool = false, inModes names: [Mode] = [.common]
     ) -> Signals {

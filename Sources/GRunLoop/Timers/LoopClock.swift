@@ -53,7 +53,8 @@ extension GRunLoop {
     ///   perform is removed from the loop.
     ///
     /// Threads: any. The task is resumed in the way that ``ItemSequence/Iterator/next()`` describes. There is no
-    /// corresponding Core Foundation function; Swift's is `Task.sleep(for:tolerance:clock:)`.
+    /// corresponding Core Foundation function. The corresponding Swift function is
+    /// `Task.sleep(for:tolerance:clock:)`.
     nonisolated(nonsending) public func sleep(
         for span: Duration, tolerance: Duration = .zero, inModes names: [Mode] = [.common]
     ) async throws {
@@ -71,7 +72,7 @@ extension GRunLoop {
     ///   - names: the modes in which the sleep can end. The sleep continues while the loop runs in none of these modes.
     /// - Throws: `CancellationError` and ``LoopEndedError``.
     ///
-    /// Threads: any. There is no corresponding Core Foundation function; Swift's is
+    /// Threads: any. There is no corresponding Core Foundation function. The corresponding Swift function is
     /// `Task.sleep(until:tolerance:clock:)`.
     nonisolated(nonsending) public func sleep(
         until deadline: Instant, tolerance: Duration = .zero, inModes names: [Mode] = [.common]

@@ -38,7 +38,7 @@ enum Kind: String, CaseIterable {
         case .mainQueue: "a block that enqueues itself by `DispatchQueue.main.async`"
         case .context: "an idle source in a further `GMainContext` of the mode"
         case .glibHigh, .glibDefault, .glibLower, .glibIdle:
-            "an idle source in the home context, of priority \(priority)"
+            "an idle source of priority \(priority) in the home context"
         }
     }
 

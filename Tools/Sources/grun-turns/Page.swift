@@ -31,9 +31,9 @@ struct Page {
         form "until a date", whose runs have two passes, eight blocks of 1 ms may come.
         - The host's turn lasts for up to three iterations, and ends early when the iterations have taken 4 ms. A \
         source of the hub's priority, 0, may come once more.
-        - If all kinds are ready together, a kind waits for one row, and for one turn of each other kind. Some kinds \
-        share their turns: source, perform and job; the two timers; the contexts. In short runs, the wait is up to \
-        four times as long.
+        - If all kinds are ready at the same time, a kind waits at most for a row of one kind, and for one turn of \
+        each other kind. Some kinds share their turns: source, perform and job; the two timers; the contexts. In short \
+        runs, the wait is up to four times as long.
         - In a `GMainContext`, GLib's own order holds: while a source is ready, GLib dispatches no source of a lower \
         priority. Under a host, all our items have priority 0. So they wait while a source of priority -100 is always \
         ready, as all timeouts and GTK's events do. The tables show such pairs as "GLib". The opposite does not \

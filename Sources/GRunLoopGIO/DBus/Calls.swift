@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of methods.
+
+import CGRunGIO
+import GRunLoop
+
+extension DBus {
+    /// How a method is called.
+    public struct CallOptions: OptionSet, Sendable {
+        public let rawValue: UInt32
+        /// Creates a set from GLib's flags.
+        public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+        /// The bus does not start a service to answer the call.
+        public static let noAutoStart = CallOptions(rawValue: cglib_dbus_call_no_auto_start.rawValue)
+        /// The service may ask the user for a password or a permission.
+        public static let allowInteractiveAuthorization = CallOptions(rawValue: cglib_dbus_call_interactive.rawValue)
+    }
+
+    /// The answer to a call.
+    public struct Reply: Sendable {
+        /// The results, which are a tuple.
+        public let body: Variant
+        /// The file descriptors of the message; nil if there are none.
+        public let descriptors: Descriptors?
+    }
+}
+
+extension DBus.Connection {
+    /// Calls a method, and returns its results.
+    ///
+    /// ```swift
+    /// let owner = try await bus.call(
+    ///     "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetNameOwner",
+    ///     "org.example.Files", returning: String.self)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - destination: the name of the called program; nil without a bus.
+    ///   - path: the called object.
+    ///   - interface: the interface of the method; nil if the object has only one such method.
+    ///   - member: the name of the method.
+    ///   - argument: the arguments.
+    ///   - result: the types of the results. Leave it out if the method has no result.
+    ///   - timeout: how long to wait for the answer. Nil means 25 seconds. Zero and negative times have passed already.
+    ///     Times of more than 24 days mean forever.
+    ///   - options: how the method is called.
+    ///   - isolation: the caller's actor; do not pass it.
+    /// - Returns: the results: nothing, a value, or a tuple.
+    /// - Throws:
+    ///   - a ``GLibError``: the error of the method, with its ``GLibError/dbusName``;
+    ///   - `G_IO_ERROR_TIMED_OUT`;
+    ///   - `G_IO_ERROR_CLOSED` if the connection ends;
+    ///   - `G_IO_ERROR_INVALID_ARGUMENT` if a name is not valid, an array has more than 64 MiB, or the results have
+    ///     other types;
+    ///   - `G_DBUS_ERROR_LIMITS_EXCEEDED` if the arguments have more than 128 MiB;
+    ///   - ``VariantError`` if an argument contains a string that D-Bus does not allow;
+    ///   - errors of ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
+    ///
+    /// Cancelling the task ends the call without an answer. The service is not told about it.
+    ///
+    /// Threads: a thread that runs a loop. The corresponding GLib function is `g_dbus_connection_call`.
+    public func call<each Argument: VariantValue, each Result: VariantValue>(
+        _ destination: String?, _ path: DBus.ObjectPath, _ interface: String?, _ member: String,
+        _ argument: repeat each Argument, returning result: repeat (each Result).Type, timeout: Duration? = nil,
+        options: DBus.CallOptions = [], isolation: isolated (any Actor)? = #isolation
+    ) async throws -> (repeat each Result) {
+        let reply = try await call(
+            destination, path, interface, member, body: VariantTuple(repeat each argument).encoded(),
+            expecting: VariantTuple<repeat each Result>.signature, timeout: timeout, options: options)
+        return try VariantTuple<repeat each Result>(variant: reply.body).values
+    }
+
+    /// Calls a method with arguments, results and file descriptors whose types are known only at run time.
+    ///
+    /// - Parameters:
+    ///   - destination: the name of the called program; nil without a bus.
+    ///   - path: the called object.
+    ///   - interface: the interface of the method; nil if the object has only one such method.
+    ///   - member: the name of the method.
+    ///   - body: the arguments, a ``VariantTuple``; nil if there are none.
+    ///   - descriptors: the file descriptors, which the arguments name by their handles; nil if there are none.
+    ///   - signature: the type of the result, such as `(sa{sv})`; nil if any result is right.
+    ///   - timeout: how long to wait for the answer. Nil means 25 seconds. Zero and negative times have passed already.
+    ///     Times of more than 24 days mean forever.
+    ///   - options: how the method is called.
+    ///   - isolation: the caller's actor; do not pass it.
+    /// - Throws: like the other `call` function.
+    ///
+    /// Threads: a thread that runs a loop. The corresponding GLib function is
+    /// `g_dbus_connection_call_with_unix_fd_list`.
+    public func call(
+        _ destination: String?, _ path: DBus.ObjectPath, _ interface: String?, _ member: String, body: Variant?,
+        descriptors: DBus.Descriptors? = nil, expecting signature: String? = nil, timeout: Duration? = nil,
+        options: DBus.CallOptions = [], isolation: isolated (any Actor)? = #isolation
+    ) async throws -> DBus.Reply {
+        try DBus.check(destination, .bus)
+        try DBus.check(path)
+        try DBus.check(interface, .interface)
+        try DBus.check(member, .member)
+        if let body, !body.signature.hasPrefix("(") {
+            throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "The arguments are not a tuple, but '\(body.signature)'")
+        }
+        try DBus.check(size: body)
+        if let signature, !signature.hasPrefix("(") || signature.containsNUL || g_variant_is_signature(signature) == 0 {
+            throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "'\(signature.shown)' is not the type of results")
+        }
+        let flags = GDBusCallFlags(rawValue: options.rawValue)
+        let reply = try await GIO.call { cancellable, done, data in
+            withExtendedLifetime((body, descriptors)) {
+                withType(signature) {
+                    g_dbus_connection_call_with_unix_fd_list(
+                        object, destination, path.description, interface, member, body?.pointer, $0, flags,
+                        timeout.milliseconds, descriptors?.list, cancellable, done, data)
+                }
+            }
+        } finish: { _, result, error -> DBus.Reply? in
+            var descriptors: UnsafeMutablePointer<GUnixFDList>?
+            let body = g_dbus_connection_call_with_unix_fd_list_finish(object, &descriptors, result, error)
+            let list = DBus.Descriptors(full: descriptors)
+            return body.map { DBus.Reply(body: Variant(full: $0), descriptors: list) }
+        }
+        guard let reply else { throw GLibError(G_IO_ERROR_FAILED, "GLib gave no reply") }
+        return reply
+    }
+}
+
+extension Duration? {
+    /// For GLib's `timeout_msec`, where -1 is the default, and the largest number is forever.
+    fileprivate var milliseconds: Int32 {
+        guard let self else { return -1 }
+        if self <= .zero { return 0 }
+        guard self < .milliseconds(Int64(Int32.max)) else { return .max }
+        // Rounded up.
+        return Int32((self - .nanoseconds(1)) / .milliseconds(1)) + 1
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a connection, and what waits for a connection.
+
+import CGRunGIO
+
+/// Something that must not outlive its connection: a stream of events, or an exported object.
+protocol ConnectionWaiter: AnyObject, Sendable {
+    /// Called once, without a lock, on the thread that notices the end.
+    func connectionHasClosed(_ error: GLibError)
+}
+
+/// Whether a connection is open, and who must be told about its end.
+final class ConnectionState: Sendable {
+    private struct State {
+        var waiters: [ObjectIdentifier: any ConnectionWaiter] = [:]
+        var isClosed = false
+        var reason: GLibError?
+    }
+
+    private let state = Guarded(State())
+
+    /// The error that ended the connection; nil if the connection is open, or this process closed it.
+    var reason: GLibError? { state.withLock { $0.reason } }
+
+    /// Adds a waiter. If the connection has ended, calls the waiter instead.
+    func add(_ waiter: any ConnectionWaiter) {
+        let error = state.withLock { state -> GLibError? in
+            if state.isClosed { return Self.error(state.reason) }
+            state.waiters[ObjectIdentifier(waiter)] = waiter
+            return nil
+        }
+        if let error { waiter.connectionHasClosed(error) }
+    }
+
+    func remove(_ waiter: any ConnectionWaiter) {
+        // The removed reference is released after unlocking.
+        _ = state.withLock { $0.waiters.removeValue(forKey: ObjectIdentifier(waiter)) }
+    }
+
+    /// Ends everything that waits. Only the first call has an effect.
+    func close(_ reason: GLibError?) {
+        let waiters = state.withLock { state -> [any ConnectionWaiter] in
+            guard !state.isClosed else { return [] }
+            (state.isClosed, state.reason) = (true, reason)
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        let error = Self.error(reason)
+        for waiter in waiters { waiter.connectionHasClosed(error) }
+    }
+
+    private static func error(_ reason: GLibError?) -> GLibError {
+        reason ?? GLibError(G_IO_ERROR_CLOSED, "The connection is closed")
+    }
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// An exported object.
+
+import CGRunGIO
+import GRunLoop
+
+extension DBus {
+    /// An object that other programs can call. Releasing the object unexports it, so keep it.
+    ///
+    /// Threads: any. The corresponding GLib function is `g_dbus_connection_register_object`.
+    public final class ExportedObject: Sendable {
+        /// The path of the object.
+        public let path: ObjectPath
+        /// The name of the interface.
+        public let interface: String
+
+        private let connection: Connection
+        private let export: Export
+
+        fileprivate init(_ export: Export, at path: ObjectPath, on connection: Connection) {
+            (self.path, interface) = (path, export.interface.name)
+            (self.export, self.connection) = (export, connection)
+        }
+
+        deinit { unexport() }
+
+        /// Stops answering. Callers that wait get the error `org.freedesktop.DBus.Error.UnknownObject`, and the tasks
+        /// of their methods are cancelled. Only the first call has an effect.
+        ///
+        /// The corresponding GLib function is `g_dbus_connection_unregister_object`.
+        public func unexport() {
+            export.end(GLibError(G_DBUS_ERROR_UNKNOWN_OBJECT, "The object \(path) was unexported"))
+        }
+
+        /// Sends a signal of the interface to all programs that subscribe to it.
+        ///
+        /// - Throws: ``VariantError`` if an argument contains a string that D-Bus does not allow; a ``GLibError`` if
+        ///   the name is not valid, or the connection has ended.
+        ///
+        /// The corresponding GLib function is `g_dbus_connection_emit_signal`.
+        public func emit<each Argument: VariantValue>(_ member: String, _ argument: repeat each Argument) throws {
+            try connection.emit(path, interface, member, VariantTuple(repeat each argument).encoded())
+        }
+
+        /// Sends the signal `PropertiesChanged`.
+        ///
+        /// - Parameters:
+        ///   - changed: the new values of properties.
+        ///   - invalidated: the names of other properties that have changed.
+        /// - Throws: like ``emit(_:_:)``.
+        public func propertiesChanged(_ changed: [String: Variant], invalidated: [String] = []) throws {
+            try connection.emit(
+                path, "org.freedesktop.DBus.Properties", "PropertiesChanged",
+                VariantTuple(interface, changed, invalidated).encoded())
+        }
+    }
+}
+
+extension DBus.Connection {
+    /// Exports an object with one interface. For more interfaces, export each of them at the same path.
+    ///
+    /// Calls come while the loop of this thread runs. When the loop ends, the object is unexported.
+    ///
+    /// - Throws:
+    ///   - a ``GLibError`` if a name is not valid;
+    ///   - `G_IO_ERROR_EXISTS` if the interface is exported at this path;
+    ///   - `G_IO_ERROR_CLOSED` if the connection has ended;
+    ///   - ``GIO/WrongThreadError`` if the thread runs no loop, ``GRunLoop/LoopEndedError`` if the loop has ended.
+    ///
+    /// Threads: a thread that runs a loop. The corresponding GLib function is `g_dbus_connection_register_object`.
+    public func export(_ interface: DBus.Interface, at path: DBus.ObjectPath) throws -> DBus.ExportedObject {
+        let loop = try DBus.runningLoop()
+        try DBus.check(path)
+        if isClosed { throw GLibError(G_IO_ERROR_CLOSED, "The connection is closed") }
+        let node = try interface.node()
+        defer { g_dbus_node_info_unref(node) }
+        let export = Export(interface, on: self)
+        try export.begin(at: path, node, on: loop)
+        return DBus.ExportedObject(export, at: path, on: self)
+    }
+
+    fileprivate func emit(
+        _ path: DBus.ObjectPath, _ interface: String, _ member: String, _ body: Variant
+    ) throws(GLibError) {
+        try DBus.check(member, .member)
+        try DBus.check(size: body)
+        _ = try GLibError.check { error in
+            body.withPointer {
+                g_dbus_connection_emit_signal(object, nil, path.description, interface, member, $0, error)
+            }
+        }
+    }
+}
+
+/// The registration of an object, and the calls in flight.
+private final class Export: ConnectionWaiter, Sendable {
+    private struct State {
+        var registration: guint = 0
+        var number: UInt = 0
+        var ending: GRunLoop.EndHandler?
+        var calls: [ObjectIdentifier: Call] = [:]
+        var hasEnded = false
+    }
+
+    private struct Call {
+        let invocation: DBus.Invocation
+        /// Nil until the task's first suspension.
+        var task: Task<Void, Never>?
+    }
+
+    let interface: DBus.Interface
+    private let connection: DBus.Connection
+    private let state = Guarded(State())
+
+    init(_ interface: DBus.Interface, on connection: DBus.Connection) {
+        (self.interface, self.connection) = (interface, connection)
+    }
+
+    func begin(at path: DBus.ObjectPath, _ node: UnsafeMutablePointer<GDBusNodeInfo>, on loop: GRunLoop) throws {
+        let ending = try loop.addEndHandler { [self] in
+            end(GLibError(G_DBUS_ERROR_UNKNOWN_OBJECT, "The loop of the object has ended"))
+        }
+        var table = GDBusInterfaceVTable()
+        // Without functions for properties, GLib calls this function for properties, too.
+        table.method_call = { _, _, _, interface, _, arguments, invocation, data in
+            guard let interface, let arguments, let invocation else { return }
+            guard let export = CallbackTable.object(data, as: Export.self) else {
+                return g_dbus_method_invocation_return_dbus_error(
+                    invocation, "org.freedesktop.DBus.Error.UnknownObject", "The object was unexported")
+            }
+            export.call(String(cString: interface), Variant(retaining: arguments), invocation)
+        }
+        let number = CallbackTable.add(self)
+        do {
+            let registration = try GLibError.check {
+                g_dbus_connection_register_object(
+                    connection.object, path.description, node.pointee.interfaces[0], &table,
+                    UnsafeMutableRawPointer(bitPattern: number), nil, $0)
+            }
+            state.withLock { ($0.registration, $0.number, $0.ending) = (registration, number, ending) }
+        } catch {
+            CallbackTable.remove(number)
+            ending.cancel()
+            throw error
+        }
+        connection.state.add(self)
+    }
+
+    func connectionHasClosed(_ error: GLibError) { end(error) }
+
+    /// Unregisters the object, and ends the calls in flight. Only the first call has an effect. Threads: any.
+    func end(_ error: GLibError) {
+        let ended = state.withLock { state -> State? in
+            guard !state.hasEnded else { return nil }
+            state.hasEnded = true
+            defer { (state.calls, state.ending) = ([:], nil) }
+            return state
+        }
+        guard let ended else { return }
+        if ended.registration != 0 { g_dbus_connection_unregister_object(connection.object, ended.registration) }
+        CallbackTable.remove(ended.number)
+        ended.ending?.cancel()
+        connection.state.remove(self)
+        for call in ended.calls.values {
+            call.invocation.fail(error)
+            call.task?.cancel()
+        }
+    }
+
+    /// Starts a task that answers a call. Called on the loop's thread.
+    private func call(_ interface: String, _ arguments: Variant, _ object: OpaquePointer) {
+        let invocation = DBus.Invocation(full: object, on: connection)
+        let id = ObjectIdentifier(invocation)
+        let isAccepted = state.withLock { state in
+            if !state.hasEnded { state.calls[id] = Call(invocation: invocation) }
+            return !state.hasEnded
+        }
+        guard isAccepted else {
+            return invocation.fail(GLibError(G_DBUS_ERROR_UNKNOWN_OBJECT, "The object was unexported"))
+        }
+        // An immediate task begins here, so methods begin in the order of the messages.
+        let task = Task.immediate { [self] in
+            do {
+                invocation.reply(
+                    try await DBus.Invocation.$current.withValue(invocation) {
+                        try await answer(interface, invocation.member, arguments)
+                    })
+            } catch {
+                invocation.fail(error)
+            }
+            state.withLock { _ = $0.calls.removeValue(forKey: id) }
+        }
+        let hasEnded = state.withLock { state in
+            state.calls[id]?.task = task
+            return state.hasEnded
+        }
+        if hasEnded { task.cancel() }
+    }
+
+    private func answer(_ interface: String, _ member: String, _ arguments: Variant) async throws -> Variant {
+        guard interface == "org.freedesktop.DBus.Properties" else {
+            guard let method = self.interface.methods[member] else {
+                throw GLibError(G_DBUS_ERROR_UNKNOWN_METHOD, "There is no method '\(member)'")
+            }
+            return try await method.body(arguments)
+        }
+        if member == "GetAll" {
+            var values: [String: Variant] = [:]
+            for (name, property) in self.interface.properties { values[name] = try await property.get() }
+            return try VariantTuple(values).encoded()
+        }
+        let name = try arguments[1].value(as: String.self)
+        guard let property = self.interface.properties[name] else {
+            throw GLibError(G_DBUS_ERROR_UNKNOWN_PROPERTY, "There is no property '\(name)'")
+        }
+        guard member == "Set" else { return try VariantTuple(try await property.get()).encoded() }
+        guard let set = property.set else {
+            throw GLibError(G_DBUS_ERROR_PROPERTY_READ_ONLY, "The property '\(name)' is read-only")
+        }
+        try await set(try arguments[2].value(as: Variant.self))
+        return try VariantTuple().encoded()
+    }
+}

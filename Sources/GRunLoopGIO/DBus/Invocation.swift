@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call that this program answers.
+
+import CGRunGIO
+import GRunLoop
+import Synchronization
+
+extension DBus {
+    /// A call of a method that this program answers. In the method, ``current`` is its call.
+    ///
+    /// Threads: any. The corresponding GLib type is `GDBusMethodInvocation`.
+    public final class Invocation: Sendable {
+        /// The call that the current task answers; nil in other tasks.
+        @TaskLocal public static var current: Invocation?
+
+        /// The unique name of the caller; nil without a bus.
+        public let sender: String?
+        /// The called object.
+        public let path: ObjectPath
+        /// The name of the called method.
+        public let member: String
+        /// The file descriptors of the call; nil if there are none.
+        public let descriptors: Descriptors?
+
+        private let connection: Connection
+        private nonisolated(unsafe) let object: OpaquePointer
+        private let hasReply = Atomic(false)
+        private let sent = Guarded<Descriptors?>(nil)
+
+        /// Takes over the reference, which a reply consumes.
+        init(full object: OpaquePointer, on connection: Connection) {
+            (self.object, self.connection) = (object, connection)
+            func text(_ pointer: UnsafePointer<CChar>?) -> String? { pointer.map { String(cString: $0) } }
+            sender = text(g_dbus_method_invocation_get_sender(object))
+            path = ObjectPath(text(g_dbus_method_invocation_get_object_path(object)) ?? "")
+            member = text(g_dbus_method_invocation_get_method_name(object)) ?? ""
+            let list = g_dbus_message_get_unix_fd_list(g_dbus_method_invocation_get_message(object))
+            descriptors = list.flatMap { Descriptors(full: retained($0)) }
+        }
+
+        deinit { fail(GLibError(G_IO_ERROR_FAILED, "The method has not answered")) }
+
+        /// Adds a copy of a file descriptor to the reply. The caller still owns the original.
+        ///
+        /// - Returns: the handle for the results of the method.
+        /// - Throws: a ``GLibError`` if the descriptor cannot be duplicated.
+        ///
+        /// The corresponding GLib function is `g_unix_fd_list_append`.
+        public func append(_ descriptor: Int32) throws(GLibError) -> Handle {
+            let list = sent.withLock { list -> Descriptors in
+                let used = list ?? Descriptors()
+                list = used
+                return used
+            }
+            return try list.append(descriptor)
+        }
+
+        /// The user id of the caller's process.
+        ///
+        /// - Throws: a ``GLibError`` if the caller is gone, or its user is not known; errors of
+        ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
+        ///
+        /// Threads: a thread that runs a loop. Without a bus, the corresponding GLib function is
+        /// `g_dbus_connection_get_peer_credentials`.
+        public func userID(isolation: isolated (any Actor)? = #isolation) async throws -> UInt32 {
+            guard let sender else {
+                return try peerCredential { UInt32(truncatingIfNeeded: g_credentials_get_unix_user($0, $1)) }
+            }
+            return try await askBus("GetConnectionUnixUser", sender)
+        }
+
+        /// The process id of the caller. The caller may end at any time, and another process may get this id.
+        ///
+        /// - Throws: like ``userID(isolation:)``.
+        ///
+        /// Threads: a thread that runs a loop. Without a bus, the corresponding GLib function is
+        /// `g_dbus_connection_get_peer_credentials`.
+        public func processID(isolation: isolated (any Actor)? = #isolation) async throws -> Int32 {
+            guard let sender else { return try peerCredential { Int32(g_credentials_get_unix_pid($0, $1)) } }
+            return Int32(truncatingIfNeeded: try await askBus("GetConnectionUnixProcessID", sender))
+        }
+
+        private func askBus(
+            _ member: String, _ name: String, isolation: isolated (any Actor)? = #isolation
+        ) async throws -> UInt32 {
+            try await connection.call(
+                "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", member, name,
+                returning: UInt32.self)
+        }
+
+        private func peerCredential<Value>(_ body: (OpaquePointer, GIO.ErrorPlace) -> Value) throws(GLibError) -> Value
+        {
+            guard let credentials = g_dbus_connection_get_peer_credentials(connection.object) else {
+                throw GLibError(G_IO_ERROR_NOT_SUPPORTED, "The user of the peer is not known")
+            }
+            return try GLibError.check { body(credentials, $0) }
+        }
+
+        // MARK: Replies
+
+        /// Sends the results, which are a tuple, unless the call has a reply.
+        func reply(_ body: Variant) {
+            do { try DBus.check(size: body) } catch { return fail(error) }
+            guard !hasReply.exchange(true, ordering: .relaxed) else { return }
+            let descriptors = sent.withLock { $0 }
+            withExtendedLifetime(descriptors) {
+                body.withPointer {
+                    g_dbus_method_invocation_return_value_with_unix_fd_list(object, $0, descriptors?.list)
+                }
+            }
+        }
+
+        /// Sends an error, unless the call has a reply.
+        func fail(_ error: any Error) {
+            guard !hasReply.exchange(true, ordering: .relaxed) else { return }
+            let error = error is VariantError ? GLibError(G_DBUS_ERROR_INVALID_ARGS, "\(error)") : error
+            var name = "org.freedesktop.DBus.Error.Failed"
+            if let error = error as? GLibError {
+                if let own = error.dbusName, !own.containsNUL, g_dbus_is_interface_name(own) != 0 {
+                    name = own
+                } else if g_quark_to_string(error.domain) != nil {
+                    return g_dbus_method_invocation_return_error_literal(
+                        object, error.domain, error.code, error.message.shown)
+                }
+            }
+            let message = (error as? GLibError)?.message ?? "\(error)"
+            g_dbus_method_invocation_return_dbus_error(object, name, message.shown)
+        }
+    }
+}
+
+private func retained(_ list: UnsafeMutablePointer<GUnixFDList>) -> UnsafeMutablePointer<GUnixFDList> {
+    g_object_ref(list)
+    return list
+}

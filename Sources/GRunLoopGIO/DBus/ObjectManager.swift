@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects of a service that has an ObjectManager, such as BlueZ.
+
+import CGRunGIO
+import GRunLoop
+
+extension DBus {
+    /// The objects of a service, with their interfaces and properties.
+    ///
+    /// The list follows the signals of the service while the loop runs on which the manager was made.
+    ///
+    /// Threads: any, unless a function says otherwise. The corresponding GLib type is `GDBusObjectManagerClient`.
+    public final class ObjectManager: Sendable {
+        /// The interfaces of an object, each with its properties.
+        public typealias Interfaces = [String: [String: Variant]]
+
+        /// A change of the objects.
+        public enum Change: Sendable {
+            /// A new object, or new interfaces of an object.
+            case added(ObjectPath, Interfaces)
+            /// An object has lost these interfaces. An object without interfaces is removed.
+            case removed(ObjectPath, [String])
+            /// Properties of an object's interface have changed.
+            case changed(ObjectPath, interface: String, PropertyChanges)
+        }
+
+        /// Each change. One task may iterate. Up to 1024 changes are buffered. Also an iteration that ends does not end
+        /// the updates of ``objects``.
+        public let changes: Events<Change>
+
+        private let current = Guarded<[ObjectPath: Interfaces]>([:])
+        private let updates: [Events<Never>]
+
+        fileprivate init(_ connection: Connection, _ destination: String?, _ path: ObjectPath) throws {
+            let changes = Events<Change>(on: try DBus.runningLoop(), capacity: 1024)
+            let (buffer, current) = (changes.buffer, current)
+            connection.state.add(buffer)
+            buffer.onClose { connection.state.remove(buffer) }
+            let apply: @Sendable (Signal) -> Never? = { signal in
+                guard let change = Self.change(signal) else { return nil }
+                current.withLock { Self.apply(change, to: &$0) }
+                buffer.push(change)
+                return nil
+            }
+            let manager = SignalMatch(
+                sender: destination, interface: "org.freedesktop.DBus.ObjectManager", path: path)
+            let properties = SignalMatch(
+                sender: destination, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged")
+            updates = [
+                try connection.events(manager, capacity: 1, apply),
+                try connection.events(properties, capacity: 1, apply),
+            ]
+            self.changes = changes
+        }
+
+        private static func apply(_ change: Change, to objects: inout [ObjectPath: Interfaces]) {
+            switch change {
+            case .added(let path, let interfaces): objects[path, default: [:]].merge(interfaces) { $1 }
+            case .removed(let path, let interfaces):
+                for interface in interfaces { objects[path]?[interface] = nil }
+                if objects[path]?.isEmpty == true { objects[path] = nil }
+            case .changed(let path, let interface, let changes):
+                guard var properties = objects[path]?[interface] else { return }
+                changes.apply(to: &properties)
+                objects[path]?[interface] = properties
+            }
+        }
+
+        private static func change(_ signal: Signal) -> Change? {
+            switch signal.member {
+            case "InterfacesAdded":
+                guard let values = try? VariantTuple<ObjectPath, Interfaces>(variant: signal.body).values else { break }
+                return .added(values.0, values.1)
+            case "InterfacesRemoved":
+                guard let values = try? VariantTuple<ObjectPath, [String]>(variant: signal.body).values else { break }
+                return .removed(values.0, values.1)
+            case "PropertiesChanged":
+                return PropertyChanges.parse(signal).map { .changed(signal.path, interface: $0.interface, $0.changes) }
+            default: break
+            }
+            return nil
+        }
+
+        fileprivate func load(
+            _ connection: Connection, _ destination: String?, _ path: ObjectPath,
+            isolation: isolated (any Actor)? = #isolation
+        ) async throws {
+            let found = try await connection.call(
+                destination, path, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects",
+                returning: [ObjectPath: Interfaces].self)
+            current.withLock { $0 = found }
+        }
+
+        /// The objects now.
+        public var objects: [ObjectPath: Interfaces] { current.withLock { $0 } }
+    }
+}
+
+extension DBus.Connection {
+    /// Asks a service for its objects, and follows their changes.
+    ///
+    /// ```swift
+    /// let bluetooth = try await bus.objectManager("org.bluez", "/")
+    /// for (path, interfaces) in bluetooth.objects {
+    ///     guard let device = interfaces["org.bluez.Device1"] else { continue }
+    ///     print(path, try device.value("Name", as: String.self) ?? "")
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - destination: the name of the program; nil without a bus.
+    ///   - path: the object with the interface `org.freedesktop.DBus.ObjectManager`.
+    ///   - isolation: the caller's actor; do not pass it.
+    /// - Throws: the errors of ``call(_:_:_:_:_:returning:timeout:options:isolation:)``.
+    ///
+    /// Threads: a thread that runs a loop. The corresponding GLib function is `g_dbus_object_manager_client_new`.
+    public func objectManager(
+        _ destination: String?, _ path: DBus.ObjectPath, isolation: isolated (any Actor)? = #isolation
+    ) async throws -> DBus.ObjectManager {
+        let manager = try DBus.ObjectManager(self, destination, path)
+        try await manager.load(self, destination, path)
+        return manager
+    }
+}

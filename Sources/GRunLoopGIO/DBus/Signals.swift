@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals of other programs.
+
+import CGRunGIO
+import GRunLoop
+
+extension DBus {
+    /// A signal that has come.
+    public struct Signal: Sendable {
+        /// The unique name of the sender; nil without a bus.
+        public let sender: String?
+        /// The object that has sent the signal.
+        public let path: ObjectPath
+        /// The interface of the signal.
+        public let interface: String
+        /// The name of the signal.
+        public let member: String
+        /// The arguments, which are a tuple.
+        public let body: Variant
+
+        /// The arguments as Swift values: nothing, a value, or a tuple.
+        ///
+        /// - Throws: ``VariantError/wrongType(expected:found:)`` if the signal has other arguments.
+        public func arguments<each Argument: VariantValue>(
+            as type: repeat (each Argument).Type
+        ) throws(VariantError) -> (repeat each Argument) {
+            try VariantTuple<repeat each Argument>(variant: body).values
+        }
+    }
+
+    /// Which signals are wanted. A nil property matches all signals.
+    struct SignalMatch {
+        var sender: String?
+        var interface: String?
+        var member: String?
+        var path: ObjectPath?
+        var argument0: String?
+        var flags = cglib_dbus_signal_none
+    }
+}
+
+extension DBus.Connection {
+    /// The signals of other programs that have these properties.
+    ///
+    /// ```swift
+    /// for try await signal in try bus.signals(interface: "org.example.Files", member: "Changed") {
+    ///     let (name, size) = try signal.arguments(as: String.self, UInt64.self)
+    /// }
+    /// ```
+    ///
+    /// The subscription begins with this call, so the answer of a later call comes after the signals before it. It ends
+    /// when the iteration ends.
+    ///
+    /// - Parameters:
+    ///   - interface: the interface of the signals; nil for each interface.
+    ///   - member: the name of the signals; nil for each name.
+    ///   - path: the object that sends the signals; nil for each object.
+    ///   - sender: the name of the program that sends the signals; nil for each program, and without a bus.
+    ///   - argument0: the first argument, if it is a string; nil for each argument.
+    ///   - capacity: how many signals are buffered. When more signals come, the oldest are dropped, and
+    ///     ``DBus/Events/droppedCount`` counts them. Less than one counts as one.
+    /// - Throws: a ``GLibError`` if a name is not valid; ``GIO/WrongThreadError`` if the thread runs no loop.
+    ///
+    /// Threads: a thread that runs a loop. The corresponding GLib function is `g_dbus_connection_signal_subscribe`.
+    public func signals(
+        interface: String? = nil, member: String? = nil, path: DBus.ObjectPath? = nil, sender: String? = nil,
+        argument0: String? = nil, capacity: Int = 1024
+    ) throws -> DBus.Events<DBus.Signal> {
+        let match = DBus.SignalMatch(
+            sender: sender, interface: interface, member: member, path: path, argument0: argument0)
+        return try events(match, capacity: capacity) { $0 }
+    }
+
+    /// The results of a closure that are not nil, for each signal. The closure is called on the loop's thread.
+    func events<Element>(
+        _ match: DBus.SignalMatch, capacity: Int, _ transform: @escaping @Sendable (DBus.Signal) -> Element?
+    ) throws -> DBus.Events<Element> {
+        let events = DBus.Events<Element>(on: try DBus.runningLoop(), capacity: capacity)
+        let buffer = events.buffer
+        let number = CallbackTable.add(SignalHandler { if let element = transform($0) { buffer.push(element) } })
+        buffer.onClose { [self] in
+            state.remove(buffer)
+            CallbackTable.remove(number)
+        }
+        // If this throws, the release of `events` closes the buffer.
+        if let id = try subscribe(match, number) {
+            buffer.onClose { [self] in
+                state.remove(buffer)
+                CallbackTable.remove(number)
+                g_dbus_connection_signal_unsubscribe(object, id)
+            }
+        }
+        state.add(buffer)
+        return events
+    }
+
+    /// Returns nil if the connection has ended. GLib would log a warning.
+    private func subscribe(_ match: DBus.SignalMatch, _ number: UInt) throws(GLibError) -> guint? {
+        try DBus.check(match.sender, .bus)
+        try DBus.check(match.interface, .interface)
+        try DBus.check(match.member, .member)
+        try DBus.check(match.path)
+        if let argument = match.argument0, argument.containsNUL {
+            throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "'\(argument.shown)' contains a NUL")
+        }
+        if isClosed { return nil }
+        return g_dbus_connection_signal_subscribe(
+            object, match.sender, match.interface, match.member, match.path?.description, match.argument0, match.flags,
+            { _, sender, path, interface, member, body, data in
+                guard let path, let interface, let member, let body,
+                    let handler = CallbackTable.object(data, as: SignalHandler.self)
+                else { return }
+                let signal = DBus.Signal(
+                    sender: sender.map { String(cString: $0) }, path: DBus.ObjectPath(String(cString: path)),
+                    interface: String(cString: interface), member: String(cString: member),
+                    body: Variant(retaining: body))
+                handler.call(signal)
+            }, UnsafeMutableRawPointer(bitPattern: number), nil)
+    }
+}
+
+/// The object of the callback.
+private final class SignalHandler: Sendable {
+    let call: @Sendable (DBus.Signal) -> Void
+
+    init(_ call: @escaping @Sendable (DBus.Signal) -> Void) { self.call = call }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The changes of a file or a folder, as an asynchronous sequence.
+
+import CGRunGIO
+import GRunLoop
+
+extension GIO.File {
+    /// The changes of this file, or of the files in this folder. The buffer holds 1,024 changes: see
+    /// ``changes(bufferingLatest:)``. Threads: any.
+    public var changes: Changes { changes(bufferingLatest: 1024) }
+
+    /// The changes of this file, or of the files in this folder, but not of those in its subfolders.
+    ///
+    /// ```swift
+    /// for try await change in folder.changes {
+    ///     print(change.kind, change.file)
+    /// }
+    /// ```
+    ///
+    /// An iterator begins to watch when it is made. The sequence ends only with the task, the iterator or the loop.
+    ///
+    /// - Parameter count: how many changes wait for a slow task. Then the oldest ones are dropped, and
+    ///   ``GIO/FileChange/droppedBefore`` of the next element says how many. Zero and negative numbers count as 1.
+    ///
+    /// Threads: any. The corresponding GLib function is `g_file_monitor`, with `G_FILE_MONITOR_WATCH_MOVES`.
+    public func changes(bufferingLatest count: Int) -> Changes { Changes(file: self, limit: max(1, count)) }
+
+    /// The changes of a file, for `for try await`: see ``changes(bufferingLatest:)``.
+    public struct Changes: AsyncSequence, Sendable {
+        let file: GIO.File
+        let limit: Int
+
+        /// Makes an iterator, which watches from now on. If this fails, the iterator's first element is an error.
+        ///
+        /// Threads: a thread that runs a loop.
+        public func makeAsyncIterator() -> Iterator { Iterator(of: file, limit: limit) }
+
+        /// Receives the changes of a file. Releasing the iterator, or cancelling the task, ends the watch. If two tasks
+        /// await one iterator, the process ends with a message.
+        public struct Iterator: AsyncIteratorProtocol {
+            private var watch: Result<FileWatch, any Error>?
+            /// The changes that were taken from the watch.
+            private var batch: [GIO.FileChange] = []
+            private var position = 0
+
+            init(of file: GIO.File, limit: Int) {
+                watch = Result { try FileWatch(file, limit: limit) }
+            }
+
+            /// Waits for the next change; nil after the task was cancelled, and after an error.
+            ///
+            /// - Throws: the ``GLibError`` of `g_file_monitor`; ``GIO/WrongThreadError`` if no loop runs on the thread
+            ///   that made the iterator; `GRunLoop.LoopEndedError` if this loop ends.
+            ///
+            /// Threads: any. The corresponding GLib signal is `GFileMonitor::changed`.
+            nonisolated(nonsending) public mutating func next() async throws -> GIO.FileChange? {
+                try await next(isolation: #isolation)
+            }
+
+            /// Waits for the next change, as ``next()`` does; called by `for try await`.
+            ///
+            /// - Throws: the errors of ``next()``.
+            ///
+            /// Threads: any.
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws -> GIO.FileChange? {
+                if position == batch.count {
+                    batch = []
+                    guard let current = watch else { return nil }
+                    watch = nil
+                    guard let taken = try await current.get().next(isolation: actor) else { return nil }
+                    (watch, batch, position) = (current, taken, 0)
+                }
+                position += 1
+                return batch[position - 1]
+            }
+        }
+    }
+}

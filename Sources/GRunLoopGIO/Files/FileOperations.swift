@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts about a file, and what changes the folder that it is in.
+
+import CGRunGIO
+
+extension GIO.File {
+    /// Reads facts about the file.
+    ///
+    /// - Parameters:
+    ///   - attributes: the attributes to read, such as `standard::*,owner::user`. Reading
+    ///     `standard::content-type` opens the file; `standard::fast-content-type` does not.
+    ///   - followsLinks: whether the facts are about the target of a symbolic link, or about the link itself.
+    /// - Throws: a ``GLibError``, such as `G_IO_ERROR_NOT_FOUND`; the errors of
+    ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
+    ///
+    /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_query_info_async`.
+    nonisolated(nonsending) public func info(
+        _ attributes: String = "standard::*,time::*,etag::value,unix::mode", followsLinks: Bool = true
+    ) async throws -> GIO.FileInfo {
+        let attributes = try withoutNUL(attributes)
+        let info = try await GIO.call {
+            g_file_query_info_async(pointer, attributes, Self.query(followsLinks), 0, $0, $1, $2)
+        } finish: { _, result, error in
+            g_file_query_info_finish(pointer, result, error).map { GIO.FileInfo(full: $0, of: self) }
+        }
+        return try info.orFailure()
+    }
+
+    /// Returns whether there is such a file. A symbolic link exists only if its target does.
+    ///
+    /// - Throws: any error except `G_IO_ERROR_NOT_FOUND` and `G_IO_ERROR_NOT_DIRECTORY`: see
+    ///   ``info(_:followsLinks:)``.
+    ///
+    /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_query_exists`.
+    nonisolated(nonsending) public func exists() async throws -> Bool {
+        do {
+            _ = try await info(G_FILE_ATTRIBUTE_STANDARD_TYPE)
+            return true
+        } catch G_IO_ERROR_NOT_FOUND, G_IO_ERROR_NOT_DIRECTORY {
+            return false
+        }
+    }
+
+    /// Deletes the file, or the folder if it is empty.
+    ///
+    /// - Throws: a ``GLibError``, such as `G_IO_ERROR_NOT_FOUND` or `G_IO_ERROR_NOT_EMPTY`; the errors of
+    ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
+    ///
+    /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_delete_async`.
+    nonisolated(nonsending) public func delete() async throws {
+        try await GIO.call {
+            g_file_delete_async(pointer, 0, $0, $1, $2)
+        } finish: { _, result, error in
+            _ = g_file_delete_finish(pointer, result, error)
+        }
+    }
+
+    /// Moves the file or the folder to the trash.
+    ///
+    /// - Throws: `G_IO_ERROR_NOT_SUPPORTED` if the file system has no trash, as `/tmp` usually; other ``GLibError``s;
+    ///   the errors of ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
+    ///
+    /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_trash_async`.
+    nonisolated(nonsending) public func trash() async throws {
+        try await GIO.call {
+            g_file_trash_async(pointer, 0, $0, $1, $2)
+        } finish: { _, result, error in
+            _ = g_file_trash_finish(pointer, result, error)
+        }
+    }
+
+    /// Creates the folder.
+    ///
+    /// - Parameter withIntermediates: whether missing folders above it are created, too. Then cancelling the task may
+    ///   leave some of them.
+    /// - Throws: a ``GLibError``, such as `G_IO_ERROR_EXISTS` or `G_IO_ERROR_NOT_FOUND`; the errors of
+    ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
+    ///
+    /// Threads: a thread that runs a loop. The corresponding GLib functions are `g_file_make_directory_async` and
+    /// `g_file_make_directory_with_parents`.
+    nonisolated(nonsending) public func makeDirectory(withIntermediates: Bool = false) async throws {
+        guard !withIntermediates else {
+            return try await GIO.onPool { [self] cancellable, error in
+                g_file_make_directory_with_parents(pointer, cancellable, error) != 0 ? () : nil
+            }
+        }
+        try await GIO.call {
+            g_file_make_directory_async(pointer, 0, $0, $1, $2)
+        } finish: { _, result, error in
+            _ = g_file_make_directory_finish(pointer, result, error)
+        }
+    }
+
+    static func query(_ followsLinks: Bool) -> GFileQueryInfoFlags {
+        followsLinks ? GFileQueryInfoFlags(rawValue: 0) : cglib_file_query_nofollow
+    }
+}
+
+extension Optional {
+    /// The value that a function of C returns unless it stores an error.
+    func orFailure() throws(GLibError) -> Wrapped {
+        guard let self else { throw GLibError(G_IO_ERROR_FAILED, "GIO has returned neither a value nor an error") }
+        return self
+    }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kind of a file.
+
+extension GIO {
+    /// The kind of a file. The corresponding GLib type is `GFileType`.
+    public enum FileType: UInt32, Sendable {
+        /// The kind is not known.
+        case unknown
+        /// A file with a content.
+        case regular
+        /// A folder.
+        case directory
+        /// A symbolic link, if the facts are not about its target.
+        case symbolicLink
+        /// A socket, a FIFO or a device.
+        case special
+        /// A link of a network file system.
+        case shortcut
+        /// A place that can be mounted.
+        case mountable
+    }
+}

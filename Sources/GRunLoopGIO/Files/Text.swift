@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts and names between Swift and C: C ends them with a NUL, and need not have them in UTF-8.
+
+import CGRunGIO
+import Glibc
+
+/// Returns the text itself. Throws if C would take only the text before a NUL.
+func withoutNUL(_ text: String) throws(GLibError) -> String {
+    guard !text.utf8.contains(0) else { throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "the text contains a NUL") }
+    return text
+}
+
+/// Calls a closure with the bytes and a NUL. Throws if the bytes contain a NUL themselves.
+func withCString<Value>(of bytes: [UInt8], _ body: (UnsafePointer<CChar>) -> Value) throws(GLibError) -> Value {
+    guard !bytes.contains(0) else { throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "the name contains a NUL") }
+    // The buffer has at least the NUL, so it has an address.
+    return withUnsafeTemporaryAllocation(of: CChar.self, capacity: bytes.count + 1) { text in
+        for (index, byte) in bytes.enumerated() { text[index] = CChar(bitPattern: byte) }
+        text[bytes.count] = 0
+        return body(UnsafePointer(text.baseAddress.unsafelyUnwrapped))
+    }
+}
+
+/// Takes over a text of C. Bytes that are not UTF-8 become U+FFFD.
+func takeText(_ text: UnsafeMutablePointer<CChar>?) -> String? {
+    guard let text else { return nil }
+    defer { g_free(text) }
+    return String(cString: text)
+}
+
+/// Takes over a name of C, without its NUL.
+func takeBytes(_ text: UnsafeMutablePointer<CChar>?) -> [UInt8]? {
+    guard let text else { return nil }
+    defer { g_free(text) }
+    return bytes(of: text)
+}
+
+/// Copies a name of C, without its NUL.
+func bytes(of text: UnsafePointer<CChar>) -> [UInt8] { Array(UnsafeRawBufferPointer(start: text, count: strlen(text))) }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The standard input, output and error of a process.
+
+import CGRunGIO
+import Glibc
+
+extension GIO.Subprocess {
+    /// The place that a process's standard input comes from, or that its standard output goes to.
+    public enum Redirection: Hashable, Sendable {
+        /// `/dev/null`: the input is empty, and the output is dropped.
+        case null
+        /// The standard input or output of this process.
+        case inherit
+        /// A pipe, whose other end is a stream of the ``GIO/Subprocess``.
+        case pipe
+        /// A copy of an open descriptor. The caller keeps the descriptor, and closes it.
+        case descriptor(Int32)
+        /// A file, as `<` and `>` of a shell open it: an output file is created or emptied. A relative path begins at
+        /// the working directory of this process. Opening a named pipe blocks the thread until its other end is open.
+        case file(String)
+    }
+
+    /// The place that a process's standard error goes to.
+    public enum ErrorRedirection: Hashable, Sendable {
+        /// `/dev/null`: the text is dropped.
+        case null
+        /// The standard error of this process.
+        case inherit
+        /// A pipe, whose other end is ``GIO/Subprocess/error``.
+        case pipe
+        /// A copy of an open descriptor. The caller keeps the descriptor, and closes it.
+        case descriptor(Int32)
+        /// A file, as `2>` of a shell opens it: the file is created or emptied.
+        case file(String)
+        /// The place of the standard output, as with `2>&1` of a shell.
+        case output
+    }
+}
+
+extension GIO.Subprocess.ErrorRedirection {
+    /// Nil: the place of the standard output.
+    var redirection: GIO.Subprocess.Redirection? {
+        switch self {
+        case .null: .null
+        case .inherit: .inherit
+        case .pipe: .pipe
+        case .descriptor(let descriptor): .descriptor(descriptor)
+        case .file(let path): .file(path)
+        case .output: nil
+        }
+    }
+}
+
+extension GIO.Subprocess.Redirection {
+    /// A new descriptor for the process; nil if a flag of GLib says what the process gets. GLib would open an output
+    /// file without emptying it.
+    func open(_ flags: Int32) throws(GLibError) -> Int32? {
+        let (descriptor, name): (Int32, String)
+        switch self {
+        case .null, .inherit, .pipe: return nil
+        case .descriptor(let original):
+            (descriptor, name) = (fcntl(original, F_DUPFD_CLOEXEC, 3), "descriptor \(original)")
+        case .file(let path):
+            (descriptor, name) = (Glibc.open(try withoutNUL(path), flags | O_CLOEXEC, 0o666), path)
+        }
+        let error = errno
+        guard descriptor >= 0 else {
+            throw GLibError(g_io_error_from_errno(error), "\(name): \(String(cString: g_strerror(error)))")
+        }
+        return descriptor
+    }
+}

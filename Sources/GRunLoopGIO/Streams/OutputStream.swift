@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stream of bytes to write.
+
+public import CGRunGIO
+
+extension GIO {
+    /// A stream of bytes to write: a file, a pipe, a socket, or a filter on another stream.
+    ///
+    /// ```swift
+    /// let report = try await file.replace()
+    /// try await report.write("first line\n")
+    /// try await report.close()
+    /// ```
+    ///
+    /// Only one task at a time may use a stream. Otherwise the second call throws `G_IO_ERROR_PENDING`. Call
+    /// ``close()``, because a stream that is only released reports no error. A released stream of
+    /// ``File/replace(etag:makeBackup:options:)`` keeps the old content.
+    ///
+    /// Threads: each function with `async` needs a thread that runs a loop: see
+    /// ``GIO/call(cancellable:keeping:isolation:_:finish:)``. The corresponding GLib type is `GOutputStream`.
+    public final class OutputStream: Sendable {
+        /// The object, for functions of C. The pointer is valid as long as the `OutputStream`. Call no function of C
+        /// while a task uses the stream. Threads: any.
+        public nonisolated(unsafe) let pointer: UnsafeMutablePointer<GOutputStream>
+        let gate = StreamGate()
+        private let usesThreads: Bool
+        private let isDiscardedUnlessClosed: Bool
+
+        init(full pointer: UnsafeMutablePointer<GOutputStream>, isDiscardedUnlessClosed: Bool) {
+            self.pointer = pointer
+            self.isDiscardedUnlessClosed = isDiscardedUnlessClosed
+            let instance: UnsafeMutablePointer<GTypeInstance> = cast(pointer)
+            let isPollable =
+                g_type_check_instance_is_a(instance, g_pollable_output_stream_get_type()) != 0
+                && g_pollable_output_stream_can_poll(OpaquePointer(pointer)) != 0
+            let hasDefault = withClass(of: instance, g_output_stream_get_type()) { (own: GOutputStreamClass, base) in
+                unsafeBitCast(own.write_async, to: Int.self) == unsafeBitCast(base.write_async, to: Int.self)
+            }
+            usesThreads = hasDefault && !isPollable
+        }
+
+        /// Takes over a reference, as from a function of C that returns *transfer full*. Threads: any.
+        public convenience init(full pointer: UnsafeMutablePointer<GOutputStream>) {
+            self.init(full: pointer, isDiscardedUnlessClosed: false)
+        }
+
+        /// Adds a reference, as for a function of C that returns *transfer none*. Threads: any.
+        public convenience init(retaining pointer: UnsafeMutablePointer<GOutputStream>) {
+            g_object_ref(pointer)
+            self.init(full: pointer)
+        }
+
+        deinit {
+            if isDiscardedUnlessClosed { discard(pointer) }
+            g_object_unref(pointer)
+        }
+
+        /// Whether the stream is closed. Threads: any. The corresponding GLib function is `g_output_stream_is_closed`.
+        public var isClosed: Bool { g_output_stream_is_closed(pointer) != 0 }
+
+        /// The entity tag of the file, after ``close()``; nil if the stream does not write to a file, or if the file
+        /// system has no tags. Threads: any. The corresponding GLib function is `g_file_output_stream_get_etag`.
+        public var etag: String? {
+            guard g_type_check_instance_is_a(cast(pointer), g_file_output_stream_get_type()) != 0 else { return nil }
+            return takeText(g_file_output_stream_get_etag(cast(pointer)))
+        }
+
+        /// Writes all of the bytes.
+        ///
+        /// After an error, do not close a stream of ``File/replace(etag:makeBackup:options:)``: release it, so that the
+        /// old content stays.
+        ///
+        /// - Throws: a ``GLibError``, such as `G_IO_ERROR_NO_SPACE` or `G_IO_ERROR_BROKEN_PIPE`; the errors of
+        ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``. Then any number of the bytes may be written.
+        ///
+        /// Threads: a thread that runs a loop. The corresponding GLib function is `g_output_stream_write_all_async`.
+        nonisolated(nonsending) public func write(_ bytes: some Sequence<UInt8>) async throws {
+            // An array becomes itself, without a copy.
+            let bytes = [UInt8](bytes)
+            try gate.enter()
+            defer { gate.leave() }
+            guard usesThreads else { return try await writeInLoop(StreamMemory(bytes)) }
+            try await GIO.onPool { [self] in writeAll(bytes, to: pointer, $0, $1) ? () : nil }
+        }
+
+        /// Writes all of the text in UTF-8, without a NUL at its end.
+        ///
+        /// - Throws: as the function for bytes.
+        ///
+        /// Threads: a thread that runs a loop. The corresponding GLib function is `g_output_stream_write_all_async`.
+        nonisolated(nonsending) public func write(_ text: String) async throws { try await write(text.utf8) }
+
+        nonisolated(nonsending) private func writeInLoop(_ memory: StreamMemory) async throws {
+            try await GIO.call(keeping: memory) {
+                g_output_stream_write_all_async(
+                    pointer, memory.bytes.baseAddress, gsize(memory.bytes.count), 0, $0, $1, $2)
+            } finish: { _, result, error in
+                _ = g_output_stream_write_all_finish(pointer, result, nil, error)
+            }
+        }
+
+        /// Passes on the bytes that a buffered stream keeps. The bytes need not be on a disk after that.
+        ///
+        /// - Throws: a ``GLibError``; the errors of ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
+        ///
+        /// Threads: a thread that runs a loop. The corresponding GLib function is `g_output_stream_flush_async`.
+        nonisolated(nonsending) public func flush() async throws {
+            try gate.enter()
+            defer { gate.leave() }
+            try await GIO.call(keeping: self) {
+                g_output_stream_flush_async(pointer, 0, $0, $1, $2)
+            } finish: { _, result, error in
+                _ = g_output_stream_flush_finish(pointer, result, error)
+            }
+        }
+
+        /// Flushes and closes the stream. Closing a closed stream has no effect. Cancelling the task does not cancel
+        /// this function.
+        ///
+        /// - Throws: a ``GLibError``; then the stream is closed nevertheless, except after `G_IO_ERROR_PENDING`.
+        ///   ``GIO/WrongThreadError`` and `GRunLoop.LoopEndedError`.
+        ///
+        /// Threads: a thread that runs a loop. The corresponding GLib function is `g_output_stream_close_async`.
+        nonisolated(nonsending) public func close() async throws {
+            try gate.enter()
+            defer { gate.leave() }
+            try await GIO.callToTheEnd(keeping: self) {
+                g_output_stream_close_async(pointer, 0, nil, $0, $1)
+            } finish: { _, result, error in
+                _ = g_output_stream_close_finish(pointer, result, error)
+            }
+        }
+    }
+}
+
+/// Writes all of the bytes, on the calling thread. Returns false if it has stored an error.
+func writeAll(
+    _ bytes: [UInt8], to stream: UnsafeMutablePointer<GOutputStream>,
+    _ cancellable: UnsafeMutablePointer<GCancellable>?, _ error: GIO.ErrorPlace
+) -> Bool {
+    // GIO refuses an empty array's address, which may be NULL.
+    bytes.isEmpty
+        || bytes.withUnsafeBytes {
+            g_output_stream_write_all(stream, $0.baseAddress, gsize($0.count), nil, cancellable, error)
+        } != 0
+}
+
+/// Closes a stream that replaces a file, unless it is closed, so that the old content of the file stays. GIO removes
+/// the new content if closing is cancelled. When GIO releases the stream, it would replace the old content.
+func discard(_ stream: UnsafeMutablePointer<GOutputStream>) {
+    let cancellable = g_cancellable_new()
+    g_cancellable_cancel(cancellable)
+    g_output_stream_close(stream, cancellable, nil)
+    g_object_unref(cancellable)
+}

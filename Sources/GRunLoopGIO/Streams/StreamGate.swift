@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lets one task at a time use a stream.
+
+import CGRunGIO
+import Synchronization
+
+/// Refuses a second operation on a stream. GIO also refuses it, but does not expect the two on different threads.
+struct StreamGate: ~Copyable, Sendable {
+    private let isBusy = Atomic(false)
+
+    /// Call ``leave()`` after this.
+    func enter() throws(GLibError) {
+        guard !isBusy.exchange(true, ordering: .acquiring) else {
+            throw GLibError(G_IO_ERROR_PENDING, "another task uses the stream")
+        }
+    }
+
+    func leave() { isBusy.store(false, ordering: .releasing) }
+
+    static var negativeCount: GLibError { GLibError(G_IO_ERROR_INVALID_ARGUMENT, "the number of bytes is negative") }
+}
+
+/// Memory that GIO reads from or writes to.
+final class StreamMemory: @unchecked Sendable {
+    let bytes: UnsafeMutableRawBufferPointer
+
+    init(count: Int) { bytes = .allocate(byteCount: count, alignment: 16) }
+
+    convenience init(_ array: [UInt8]) {
+        self.init(count: array.count)
+        bytes.copyBytes(from: array)
+    }
+
+    deinit { bytes.deallocate() }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// D-Bus with a message bus: names, owners, bursts of signals, and the end of the bus.
+
+import CGRunGIO
+import GRunLoop
+import GRunLoopGIO
+import Glibc
+import TestSupport
+import Testing
+
+extension DBus.Connection {
+    /// How many match rules the bus has for this connection.
+    fileprivate func matchRuleCount(isolation: isolated (any Actor)? = #isolation) async throws -> Int {
+        let rules = try await call(
+            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus.Debug.Stats", "GetAllMatchRules",
+            returning: [String: [String]].self)
+        return rules[uniqueName ?? ""]?.count ?? 0
+    }
+}
+
+@Suite("D-Bus with a bus") struct DBusBusTests {
+    @Test("a name is acquired, watched, taken away, acquired again, and released")
+    func names() async throws {
+        try await onWorker { _ in
+            let bus = try PrivateBus()
+            let (one, other, watching) = (try await bus.connect(), try await bus.connect(), try await bus.connect())
+            var owners = try await watching.watch("org.grun.Name").makeAsyncIterator()
+            #expect(try await owners.next() == .some(nil))
+
+            let first = try await one.own("org.grun.Name", options: .allowReplacement)
+            #expect(first.isOwned)
+            #expect(try await owners.next() == one.uniqueName)
+            do {
+                _ = try await other.own("org.grun.Name", options: .doNotQueue)
+                Issue.record("no error")
+            } catch G_IO_ERROR_EXISTS {
+            }
+            let second = try await other.own("org.grun.Name", options: .replace)
+            #expect(second.isOwned)
+            #expect(try await owners.next() == other.uniqueName)
+            var changes = first.changes.makeAsyncIterator()
+            #expect(try await changes.next() == .acquired)
+            #expect(try await changes.next() == .lost)
+            #expect(!first.isOwned)
+
+            second.release()
+            #expect(!second.isOwned)
+            #expect(try await owners.next() == one.uniqueName)
+            #expect(try await changes.next() == .acquired)
+            #expect(first.isOwned)
+            first.release()
+            #expect(try await owners.next() == .some(nil))
+            #expect(try await changes.next() == nil)
+        }
+    }
+
+    @Test("an object that is exported before its name answers the first call, and knows the caller")
+    func exportedBefore() async throws {
+        try await onWorker { _ in
+            let bus = try PrivateBus()
+            let (service, client) = (try await bus.connect(), try await bus.connect())
+            var interface = DBus.Interface("org.grun.Test")
+            interface.method("Who") {
+                let invocation = try #require(DBus.Invocation.current)
+                return invocation.sender ?? ""
+            }
+            let exported = try service.export(interface, at: "/t")
+            let name = try await service.own("org.grun.Name")
+            let sender = try await client.call(
+                "org.grun.Name", "/t", "org.grun.Test", "Who", returning: String.self)
+            #expect(sender == client.uniqueName)
+            // The release of the last references releases the name and the object.
+            withExtendedLifetime((exported, name)) {}
+        }
+    }
+
+    @Test("of 10,000 signals in a burst, the newest are delivered, and the others are counted")
+    func burst() async throws {
+        try await onWorker { worker in
+            let bus = try PrivateBus()
+            let (service, client) = (try await bus.connect(), try await bus.connect())
+            let exported = try service.export(DBus.Interface("org.grun.Test"), at: "/t")
+            let signals = try client.signals(interface: "org.grun.Test", capacity: 100)
+            let last = try client.signals(interface: "org.grun.Last")
+            // The bus knows the match rules before the answer.
+            #expect(try await client.matchRuleCount() >= 2)
+            for number in Int32(0)..<10_000 { try exported.emit("Burst", number) }
+            let ended = try service.export(DBus.Interface("org.grun.Last"), at: "/t")
+            try ended.emit("Last")
+            var end = last.makeAsyncIterator()
+            _ = try await end.next()
+
+            #expect(signals.droppedCount == 9_900)
+            var iterator = signals.makeAsyncIterator()
+            for number in Int32(9_900)..<10_000 {
+                let signal = try #require(await iterator.next())
+                #expect(try signal.arguments(as: Int32.self) == number)
+            }
+            #expect(signals.droppedCount == 9_900)
+            withExtendedLifetime((exported, ended)) {}
+        }
+    }
+
+    @Test("the match rule goes when the iteration ends, the task is cancelled, or the sequence is released")
+    func matchRules() async throws {
+        try await onWorker { worker in
+            let bus = try PrivateBus()
+            let (service, client) = (try await bus.connect(), try await bus.connect())
+            let exported = try service.export(DBus.Interface("org.grun.Test"), at: "/t")
+            let before = try await client.matchRuleCount()
+            do {
+                let signals = try client.signals(interface: "org.grun.Test")
+                #expect(try await client.matchRuleCount() == before + 1)
+                try exported.emit("Signal")
+                for try await _ in signals { break }
+                #expect(try await client.matchRuleCount() == before)
+                withExtendedLifetime(signals) {}
+            }
+            do {
+                let signals = try client.signals(interface: "org.grun.Test")
+                #expect(try await client.matchRuleCount() == before + 1)
+                let isBegun = Flag()
+                let task = Task {
+                    _ = worker
+                    isBegun.set()
+                    for try await _ in signals {}
+                }
+                await until { isBegun.isSet }
+                task.cancel()
+                await #expect(throws: CancellationError.self) { try await task.value }
+                #expect(try await client.matchRuleCount() == before)
+                withExtendedLifetime(signals) {}
+            }
+            _ = try client.signals(interface: "org.grun.Test")
+            #expect(try await client.matchRuleCount() == before)
+            withExtendedLifetime(exported) {}
+        }
+    }
+
+    @Test("the end of the bus ends 100 calls, and everything else that waits, with an error")
+    func busDies() async throws {
+        try await onWorker { worker in
+            let bus = try PrivateBus()
+            let (service, client) = (try await bus.connect(), try await bus.connect())
+            let (begun, cancelled) = (Counter(), Counter())
+            var interface = DBus.Interface("org.grun.Test")
+            interface.method("Forever") { () async throws in
+                begun.increment()
+                defer { cancelled.increment() }
+                try await Task.sleep(for: .seconds(1000))
+            }
+            let exported = try service.export(interface, at: "/t")
+            let name = try await service.own("org.grun.Name")
+            let owners = try await client.watch("org.grun.Name")
+            let signals = try client.signals()
+            var waiting = (0..<100).map { _ in
+                Task {
+                    _ = worker
+                    try await client.call("org.grun.Name", "/t", "org.grun.Test", "Forever")
+                }
+            }
+            waiting.append(
+                Task {
+                    _ = worker
+                    for try await _ in signals {}
+                })
+            waiting.append(
+                Task {
+                    _ = worker
+                    for try await _ in owners {}
+                })
+            waiting.append(
+                Task {
+                    _ = worker
+                    for try await _ in name.changes {}
+                })
+            let closed = Task {
+                _ = worker
+                return try await client.untilClosed()
+            }
+            await until { begun.value == 100 }
+            bus.kill()
+            for task in waiting { await #expect(throws: GLibError.self) { try await task.value } }
+            #expect(try await closed.value != nil)
+            await until { cancelled.value == 100 }
+            #expect(client.isClosed && service.isClosed && !name.isOwned)
+            try await expectError(G_IO_ERROR_CLOSED, on: worker) { _ in try await client.call("a.b", "/t", "a.b", "C") }
+            #expect(throws: GLibError.self) { try exported.emit("Signal") }
+            #expect(throws: GLibError.self) { try client.export(interface, at: "/t") }
+            // A later subscription ends immediately.
+            var late = try client.signals().makeAsyncIterator()
+            await #expect(throws: GLibError.self) { try await late.next() }
+            #expect(try await client.untilClosed() != nil)
+        }
+    }
+
+    @Test("without a bus, names are refused")
+    func withoutBus() async throws {
+        try await onWorker { worker in
+            let (server, client) = try await worker.peers()
+            #expect(server.uniqueName == nil)
+            try await expectError(G_IO_ERROR_NOT_SUPPORTED, on: worker) { _ in
+                _ = try await client.watch("org.grun.Name")
+            }
+            try await expectError(G_IO_ERROR_NOT_SUPPORTED, on: worker) { _ in
+                _ = try await client.own("org.grun.Name")
+            }
+            try await client.close()
+            try await client.close()
+            #expect(try await client.untilClosed() == nil)
+            #expect(try await server.untilClosed() != nil)
+        }
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// A private message bus, and two peers without a bus.
+
+import CGRunGIO
+import GRunLoop
+import GRunLoopGIO
+import Glibc
+import TestSupport
+import Testing
+
+/// A dbus-daemon of the test's own, which ends with the object.
+final class PrivateBus: Sendable {
+    let address: String
+    private nonisolated(unsafe) let daemon: OpaquePointer
+
+    init() throws {
+        // The daemon also ends when this process ends, because the shell's input then ends.
+        let daemonLine = "dbus-daemon --session --nofork --nopidfile --print-address --address=unix:tmpdir=/tmp &"
+        let words = ["/bin/sh", "-c", "\(daemonLine) cat; kill -9 $!; wait"]
+        let copies = words.map { strdup($0) }
+        defer { for copy in copies { free(copy) } }
+        var arguments = copies.map { UnsafePointer<CChar>($0) } + [nil]
+        let flags = GSubprocessFlags(
+            rawValue: cglib_subprocess_stdin_pipe.rawValue | cglib_subprocess_stdout_pipe.rawValue)
+        let daemon = try GLibError.check { g_subprocess_newv(&arguments, flags, $0) }
+        self.daemon = try #require(daemon)
+        let output = g_data_input_stream_new(g_subprocess_get_stdout_pipe(self.daemon))
+        defer { g_object_unref(output) }
+        let line = try GLibError.check { g_data_input_stream_read_line(output, nil, nil, $0) }
+        defer { g_free(line) }
+        address = String(cString: try #require(line))
+    }
+
+    deinit {
+        kill()
+        g_object_unref(UnsafeMutableRawPointer(daemon))
+    }
+
+    func kill() {
+        g_output_stream_close(g_subprocess_get_stdin_pipe(daemon), nil, nil)
+        g_subprocess_wait(daemon, nil, nil)
+    }
+
+    func connect(isolation: isolated (any Actor)? = #isolation) async throws -> DBus.Connection {
+        try await .connect(to: address)
+    }
+}
+
+extension Worker {
+    /// Two connections to each other.
+    func peers() async throws -> (server: DBus.Connection, client: DBus.Connection) {
+        let sockets = SocketPair()
+        let (one, other) = (dup(sockets.one), dup(sockets.other))
+        let server = Task {
+            // Without this, the task does not run on the actor.
+            _ = self
+            let stream = makeStream(one)
+            defer { g_object_unref(stream) }
+            return try await DBus.Connection.peer(over: stream, isServer: true)
+        }
+        let stream = makeStream(other)
+        defer { g_object_unref(stream) }
+        let client = try await DBus.Connection.peer(over: stream, isServer: false)
+        return (try await server.value, client)
+    }
+}
+
+/// A stream that owns the descriptor of a socket.
+private func makeStream(_ descriptor: Int32) -> UnsafeMutablePointer<GIOStream> {
+    guard let socket = g_socket_new_from_fd(descriptor, nil),
+        let connection = g_socket_connection_factory_create_connection(socket)
+    else { fatalError("\(descriptor) is not a socket") }
+    g_object_unref(socket)
+    return UnsafeMutableRawPointer(connection).assumingMemoryBound(to: GIOStream.self)
+}
+
+/// Yields until a condition holds.
+func until(
+    isolation: isolated (any Actor)? = #isolation, _ condition: () throws -> Bool
+) async rethrows {
+    while try !condition() { await Task.yield() }
+}
+
+extension DBus.Connection {
+    /// How many references the object has.
+    var references: UInt32 {
+        UnsafeMutableRawPointer(object).assumingMemoryBound(to: GObject.self).pointee.ref_count
+    }
+}
+
+extension Pipe {
+    /// Whether nothing more can come.
+    var hasEnded: Bool {
+        var byte: UInt8 = 0
+        return read(readEnd, &byte, 1) == 0
+    }
+}
+
+/// Fails unless a body throws an error of GLib's with this code.
+func expectError(
+    _ code: some GLibErrorCode, on worker: isolated Worker, sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: (isolated Worker) async throws -> Void
+) async throws {
+    do {
+        try await body(worker)
+        Issue.record("no error", sourceLocation: sourceLocation)
+    } catch let error as GLibError {
+        #expect(error.matches(code), "\(error)", sourceLocation: sourceLocation)
+    }
+}
