@@ -104,8 +104,8 @@ public enum GIO {
 
         /// The meaning of the error, and what to do.
         public var description: String {
-            "no loop of this thread would complete the operation; call GIO.call on the main actor, on an actor of a "
-                + "loop's executor, or in a task that prefers such an executor"
+            "no loop of this thread would complete the operation; call the function on the main actor, on an actor "
+                + "of a loop's executor, or in a task that prefers such an executor"
         }
     }
 }

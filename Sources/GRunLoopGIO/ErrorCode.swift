@@ -116,6 +116,8 @@ extension GIO {
         public static let proxyNotAllowed = ErrorCode(rawValue: 43)
         /// The other side has closed the connection, or has closed a pipe.
         public static let connectionClosed = ErrorCode(rawValue: 44)
+        /// The other side has closed the pipe: the same code as ``connectionClosed``.
+        public static let brokenPipe = connectionClosed
         /// The socket is not connected.
         public static let notConnected = ErrorCode(rawValue: 45)
         /// The message is too large.

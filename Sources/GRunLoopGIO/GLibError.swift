@@ -36,6 +36,22 @@ public struct GLibError: Error, Hashable, Sendable, CustomStringConvertible {
         self.init(domain: type(of: code).errorDomain, code: Int32(truncatingIfNeeded: code.rawValue), message: message)
     }
 
+    /// Creates an error of GIO's domain.
+    ///
+    /// Threads: any. The corresponding GLib function is `g_error_new_literal`.
+    public init(_ code: GIO.ErrorCode, _ message: String) {
+        self.init(domain: GIO.ErrorCode.errorDomain, code: code.rawValue, message: message)
+    }
+
+    /// Creates an error that a D-Bus peer gets under this name, such as `org.example.Error.TooManyNotes`.
+    ///
+    /// Threads: any. The corresponding GLib function is `g_dbus_error_new_for_dbus_error`.
+    public init(dbusName: String, _ message: String) {
+        self.init(
+            domain: GIO.ErrorCode.errorDomain, code: GIO.ErrorCode.dbusError.rawValue, message: message,
+            dbusName: dbusName)
+    }
+
     /// Creates an error of any domain.
     public init(domain: GQuark, code: Int32, message: String, dbusName: String? = nil) {
         (self.domain, self.code, self.message, self.dbusName) = (domain, code, message, dbusName)
@@ -56,6 +72,13 @@ public struct GLibError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether the error has this domain and code. The corresponding GLib function is `g_error_matches`.
     public func matches(_ code: some GLibErrorCode) -> Bool {
         domain == type(of: code).errorDomain && self.code == Int32(truncatingIfNeeded: code.rawValue)
+    }
+
+    /// Whether the error has this code of GIO's domain.
+    ///
+    /// Threads: any. The corresponding GLib function is `g_error_matches`.
+    public func matches(_ code: GIO.ErrorCode) -> Bool {
+        domain == GIO.ErrorCode.errorDomain && self.code == code.rawValue
     }
 
     /// The domain as a text, such as `g-io-error-quark`.

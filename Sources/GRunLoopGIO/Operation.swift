@@ -116,7 +116,7 @@ actor Operation: SerialExecutor, AsyncWaiter {
         let value = finish(completion.source, completion.result, &error)
         guard let error else { return value }
         let thrown = GLibError(consuming: error)
-        if isCancelled, thrown.matches(G_IO_ERROR_CANCELLED) { throw CancellationError() }
+        if isCancelled, thrown.matches(.cancelled) { throw CancellationError() }
         throw thrown
     }
 

@@ -55,7 +55,7 @@ import Glibc
 
     private mutating func reopen() async throws {
         try await close()
-        do { input = try await file.read() } catch G_IO_ERROR_NOT_FOUND { return }
+        do { input = try await file.read() } catch GIO.ErrorCode.notFound { return }
         try await printRest()
     }
 

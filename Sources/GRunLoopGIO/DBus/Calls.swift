@@ -7,17 +7,18 @@ import GRunLoop
 extension DBus {
     /// How a method is called.
     public struct CallOptions: OptionSet, Sendable {
+        /// The flags of GLib.
         public let rawValue: UInt32
         /// Creates a set from GLib's flags.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// The bus does not start a service to answer the call.
+        /// The bus does not start a service for the call.
         public static let noAutoStart = CallOptions(rawValue: cglib_dbus_call_no_auto_start.rawValue)
         /// The service may ask the user for a password or a permission.
         public static let allowInteractiveAuthorization = CallOptions(rawValue: cglib_dbus_call_interactive.rawValue)
     }
 
-    /// The answer to a call.
+    /// The reply to a call.
     public struct Reply: Sendable {
         /// The results, which are a tuple.
         public let body: Variant
@@ -42,7 +43,7 @@ extension DBus.Connection {
     ///   - member: the name of the method.
     ///   - argument: the arguments.
     ///   - result: the types of the results. Leave it out if the method has no result.
-    ///   - timeout: how long to wait for the answer. Nil means 25 seconds. Zero and negative times have passed already.
+    ///   - timeout: how long to wait for the reply. Nil means 25 seconds. Zero and negative times have passed already.
     ///     Times of more than 24 days mean forever.
     ///   - options: how the method is called.
     ///   - isolation: the caller's actor; do not pass it.
@@ -57,7 +58,7 @@ extension DBus.Connection {
     ///   - ``VariantError`` if an argument contains a string that D-Bus does not allow;
     ///   - errors of ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
-    /// Cancelling the task ends the call without an answer. The service is not told about it.
+    /// Cancelling the task ends the call without a reply. The service does not learn of it.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_dbus_connection_call`.
     public func call<each Argument: VariantValue, each Result: VariantValue>(
@@ -81,7 +82,7 @@ extension DBus.Connection {
     ///   - body: the arguments, a ``VariantTuple``; nil if there are none.
     ///   - descriptors: the file descriptors, which the arguments name by their handles; nil if there are none.
     ///   - signature: the type of the result, such as `(sa{sv})`; nil if any result is right.
-    ///   - timeout: how long to wait for the answer. Nil means 25 seconds. Zero and negative times have passed already.
+    ///   - timeout: how long to wait for the reply. Nil means 25 seconds. Zero and negative times have passed already.
     ///     Times of more than 24 days mean forever.
     ///   - options: how the method is called.
     ///   - isolation: the caller's actor; do not pass it.

@@ -15,7 +15,7 @@ extension DBus {
     ///
     /// Threads: any, unless a function says otherwise. The corresponding GLib type is `GDBusConnection`.
     public final class Connection: Sendable {
-        /// The object, a `GDBusConnection`, for functions of C.
+        /// The object, a `GDBusConnection`, for functions of C. Threads: any.
         public nonisolated(unsafe) let object: OpaquePointer
 
         let state = ConnectionState()
@@ -25,6 +25,8 @@ extension DBus {
         ///
         /// The connection of a `GApplication` ends the process when the bus ends. To change this, call
         /// `g_dbus_connection_set_exit_on_close`.
+        ///
+        /// Threads: any.
         public convenience init(wrapping object: OpaquePointer) {
             g_object_ref(UnsafeMutableRawPointer(object))
             self.init(full: object)
@@ -135,16 +137,17 @@ extension DBus {
 
         /// The name that the bus gave the connection, such as `:1.42`; nil without a bus.
         ///
-        /// The corresponding GLib function is `g_dbus_connection_get_unique_name`.
+        /// Threads: any. The corresponding GLib function is `g_dbus_connection_get_unique_name`.
         public var uniqueName: String? { g_dbus_connection_get_unique_name(object).map { String(cString: $0) } }
 
-        /// Whether the connection has ended. The corresponding GLib function is `g_dbus_connection_is_closed`.
+        /// Whether the connection has ended. Threads: any. The corresponding GLib function is
+        /// `g_dbus_connection_is_closed`.
         public var isClosed: Bool { g_dbus_connection_is_closed(object) != 0 }
 
         /// Waits until the connection ends.
         ///
         /// - Returns: the error that ended the connection; nil if this process has closed the connection.
-        /// - Throws: `CancellationError` if the task is cancelled; ``GRunLoop/LoopEndedError`` if the loop ends.
+        /// - Throws: `CancellationError` if the task is cancelled; `GRunLoop.LoopEndedError` if the loop ends.
         ///
         /// Threads: a thread that runs a loop. The corresponding GLib signal is `GDBusConnection::closed`.
         public func untilClosed(isolation: isolated (any Actor)? = #isolation) async throws -> GLibError? {

@@ -13,7 +13,7 @@ extension DBus {
     public final class Descriptors: Sendable {
         nonisolated(unsafe) let list: UnsafeMutablePointer<GUnixFDList>
 
-        /// Creates an empty list.
+        /// Creates an empty list. Threads: any.
         public init() { list = g_unix_fd_list_new() }
 
         init?(full list: UnsafeMutablePointer<GUnixFDList>?) {
@@ -23,7 +23,7 @@ extension DBus {
 
         deinit { g_object_unref(list) }
 
-        /// The number of descriptors. The corresponding GLib function is `g_unix_fd_list_get_length`.
+        /// The number of descriptors. Threads: any. The corresponding GLib function is `g_unix_fd_list_get_length`.
         public var count: Int { Int(g_unix_fd_list_get_length(list)) }
 
         /// Adds a copy of a descriptor. The caller still owns the original, and may close it.
@@ -31,7 +31,7 @@ extension DBus {
         /// - Returns: the handle for the arguments of the message.
         /// - Throws: a ``GLibError`` if the descriptor cannot be duplicated.
         ///
-        /// The corresponding GLib function is `g_unix_fd_list_append`.
+        /// Threads: any. The corresponding GLib function is `g_unix_fd_list_append`.
         public func append(_ descriptor: Int32) throws(GLibError) -> Handle {
             Handle(index: try GLibError.check { g_unix_fd_list_append(list, descriptor, $0) })
         }
@@ -41,7 +41,7 @@ extension DBus {
         /// - Throws: a ``GLibError``: `G_IO_ERROR_INVALID_ARGUMENT` if the message has no such descriptor; another
         ///   error if the descriptor cannot be duplicated.
         ///
-        /// The corresponding GLib function is `g_unix_fd_list_get`.
+        /// Threads: any. The corresponding GLib function is `g_unix_fd_list_get`.
         public func duplicate(_ handle: Handle) throws(GLibError) -> Int32 {
             guard handle.index >= 0, handle.index < count else {
                 throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "The message has no file descriptor \(handle.index)")

@@ -29,10 +29,10 @@ extension DBus {
             owner = Owner { buffer.close() }
         }
 
-        /// The number of events that were dropped until now, because the buffer was full.
+        /// The number of events that were dropped until now, because the buffer was full. Threads: any.
         public var droppedCount: Int { buffer.droppedCount }
 
-        /// Returns the iterator.
+        /// Returns the iterator. Threads: any.
         public func makeAsyncIterator() -> Iterator {
             Iterator(events: self, owner: Owner { [buffer] in buffer.close() })
         }
@@ -48,12 +48,18 @@ extension DBus {
             ///
             /// - Returns: the event; nil after an error was thrown.
             /// - Throws: a ``GLibError`` if the connection has ended, and the buffer is empty; `CancellationError` if
-            ///   the task is cancelled; ``GRunLoop/LoopEndedError`` if the loop has ended.
+            ///   the task is cancelled; `GRunLoop.LoopEndedError` if the loop has ended.
+            ///
+            /// Threads: any, one task at a time.
             nonisolated(nonsending) public mutating func next() async throws -> Element? {
                 try await events.next(isolation: #isolation)
             }
 
             /// Waits for the next event, as ``next()`` does; called by `for try await`.
+            ///
+            /// - Throws: the errors of ``next()``.
+            ///
+            /// Threads: any, one task at a time.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
                 try await events.next(isolation: actor)
             }

@@ -9,9 +9,9 @@ extension DBus {
     ///
     /// Threads: any. The corresponding GLib function is `g_dbus_connection_register_object`.
     public final class ExportedObject: Sendable {
-        /// The path of the object.
+        /// The path of the object. Threads: any.
         public let path: ObjectPath
-        /// The name of the interface.
+        /// The name of the interface. Threads: any.
         public let interface: String
 
         private let connection: Connection
@@ -24,10 +24,11 @@ extension DBus {
 
         deinit { unexport() }
 
-        /// Stops answering. Callers that wait get the error `org.freedesktop.DBus.Error.UnknownObject`, and the tasks
-        /// of their methods are cancelled. Only the first call has an effect.
+        /// Removes the object from the bus. Callers that wait get the error
+        /// `org.freedesktop.DBus.Error.UnknownObject`, and the tasks of their methods are cancelled. Only the first
+        /// call has an effect.
         ///
-        /// The corresponding GLib function is `g_dbus_connection_unregister_object`.
+        /// Threads: any. The corresponding GLib function is `g_dbus_connection_unregister_object`.
         public func unexport() {
             export.end(GLibError(G_DBUS_ERROR_UNKNOWN_OBJECT, "The object \(path) was unexported"))
         }
@@ -37,7 +38,7 @@ extension DBus {
         /// - Throws: ``VariantError`` if an argument contains a string that D-Bus does not allow; a ``GLibError`` if
         ///   the name is not valid, or the connection has ended.
         ///
-        /// The corresponding GLib function is `g_dbus_connection_emit_signal`.
+        /// Threads: any. The corresponding GLib function is `g_dbus_connection_emit_signal`.
         public func emit<each Argument: VariantValue>(_ member: String, _ argument: repeat each Argument) throws {
             try connection.emit(path, interface, member, VariantTuple(repeat each argument).encoded())
         }
@@ -48,6 +49,8 @@ extension DBus {
         ///   - changed: the new values of properties.
         ///   - invalidated: the names of other properties that have changed.
         /// - Throws: like ``emit(_:_:)``.
+        ///
+        /// Threads: any.
         public func propertiesChanged(_ changed: [String: Variant], invalidated: [String] = []) throws {
             try connection.emit(
                 path, "org.freedesktop.DBus.Properties", "PropertiesChanged",
@@ -65,7 +68,7 @@ extension DBus.Connection {
     ///   - a ``GLibError`` if a name is not valid;
     ///   - `G_IO_ERROR_EXISTS` if the interface is exported at this path;
     ///   - `G_IO_ERROR_CLOSED` if the connection has ended;
-    ///   - ``GIO/WrongThreadError`` if the thread runs no loop, ``GRunLoop/LoopEndedError`` if the loop has ended.
+    ///   - ``GIO/WrongThreadError`` if the thread runs no loop, `GRunLoop.LoopEndedError` if the loop has ended.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_dbus_connection_register_object`.
     public func export(_ interface: DBus.Interface, at path: DBus.ObjectPath) throws -> DBus.ExportedObject {
@@ -167,7 +170,7 @@ private final class Export: ConnectionWaiter, Sendable {
         }
     }
 
-    /// Starts a task that answers a call. Called on the loop's thread.
+    /// Starts a task that replies to a call. Called on the loop's thread.
     private func call(_ interface: String, _ arguments: Variant, _ object: OpaquePointer) {
         let invocation = DBus.Invocation(full: object, on: connection)
         let id = ObjectIdentifier(invocation)

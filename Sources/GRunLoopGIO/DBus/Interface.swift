@@ -35,7 +35,7 @@ extension DBus {
             let set: (@Sendable (Variant) async throws -> Void)?
         }
 
-        /// The name of the interface.
+        /// The name of the interface. Threads: any.
         public let name: String
 
         private(set) var methods: [String: Member] = [:]
@@ -44,6 +44,8 @@ extension DBus {
         private var invalidName: GLibError?
 
         /// Creates an interface without members. An invalid name is an error when the interface is exported.
+        ///
+        /// Threads: any.
         public init(_ name: String) {
             self.name = name
             do { try DBus.check(name, .interface) } catch { invalidName = error }
@@ -55,8 +57,10 @@ extension DBus {
         ///   - name: the name of the method.
         ///   - arguments: the names of the arguments, for other programs' tools. They may be left out.
         ///   - results: the names of the results. They may be left out.
-        ///   - body: answers a call. It returns nothing, a value, or a tuple. It runs on the executor of its isolation,
-        ///     such as an actor's.
+        ///   - body: called for each call of the method. It returns nothing, a value, or a tuple. It runs on the
+        ///     executor of its isolation, such as an actor's.
+        ///
+        /// Threads: any.
         public mutating func method<each Argument: VariantValue, each Result: VariantValue>(
             _ name: String, arguments: [String] = [], results: [String] = [],
             _ body: @escaping @Sendable (repeat each Argument) async throws -> (repeat each Result)
@@ -76,7 +80,9 @@ extension DBus {
         ///   - name: the name of the method.
         ///   - arguments: the names of the arguments, for other programs' tools. They may be left out.
         ///   - results: the name of the result. It may be left out.
-        ///   - body: answers a call. It runs on the executor of its isolation, such as an actor's.
+        ///   - body: called for each call of the method. It runs on the executor of its isolation, such as an actor's.
+        ///
+        /// Threads: any.
         public mutating func method<each Argument: VariantValue, Result: VariantValue>(
             _ name: String, arguments: [String] = [], results: [String] = [],
             _ body: @escaping @Sendable (repeat each Argument) async throws -> Result
@@ -96,6 +102,8 @@ extension DBus {
         ///   - get: returns the value.
         ///   - set: takes a new value; nil if other programs cannot change the property. Call
         ///     ``ExportedObject/propertiesChanged(_:invalidated:)`` after each change.
+        ///
+        /// Threads: any.
         public mutating func property<Value: VariantValue>(
             _ name: String, get: @escaping @Sendable () async throws -> Value,
             set: (@Sendable (Value) async throws -> Void)? = nil
@@ -113,6 +121,8 @@ extension DBus {
         ///   - name: the name of the signal.
         ///   - type: the types of the arguments.
         ///   - arguments: the names of the arguments. They may be left out.
+        ///
+        /// Threads: any.
         public mutating func signal<each Argument: VariantValue>(
             _ name: String, _ type: repeat (each Argument).Type, arguments: [String] = []
         ) {
@@ -120,7 +130,7 @@ extension DBus {
             signals[name] = Self.xml(repeat (each Argument).self, names: arguments, "")
         }
 
-        /// The description of the interface as a `node` in D-Bus's introspection format.
+        /// The description of the interface as a `node` in D-Bus's introspection format. Threads: any.
         public var xml: String {
             let methods = methods.map { "<method name='\($0)'>\($1.xml)</method>" }
             let signals = signals.map { "<signal name='\($0)'>\($1)</signal>" }

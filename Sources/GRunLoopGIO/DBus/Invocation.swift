@@ -6,20 +6,20 @@ import GRunLoop
 import Synchronization
 
 extension DBus {
-    /// A call of a method that this program answers. In the method, ``current`` is its call.
+    /// A call of a method of an exported object. In the method, ``current`` is this call.
     ///
     /// Threads: any. The corresponding GLib type is `GDBusMethodInvocation`.
     public final class Invocation: Sendable {
-        /// The call that the current task answers; nil in other tasks.
+        /// The call for which the current task runs; nil in other tasks. Threads: any.
         @TaskLocal public static var current: Invocation?
 
-        /// The unique name of the caller; nil without a bus.
+        /// The unique name of the caller; nil without a bus. Threads: any.
         public let sender: String?
-        /// The called object.
+        /// The called object. Threads: any.
         public let path: ObjectPath
-        /// The name of the called method.
+        /// The name of the called method. Threads: any.
         public let member: String
-        /// The file descriptors of the call; nil if there are none.
+        /// The file descriptors of the call; nil if there are none. Threads: any.
         public let descriptors: Descriptors?
 
         private let connection: Connection
@@ -45,7 +45,7 @@ extension DBus {
         /// - Returns: the handle for the results of the method.
         /// - Throws: a ``GLibError`` if the descriptor cannot be duplicated.
         ///
-        /// The corresponding GLib function is `g_unix_fd_list_append`.
+        /// Threads: any. The corresponding GLib function is `g_unix_fd_list_append`.
         public func append(_ descriptor: Int32) throws(GLibError) -> Handle {
             let list = sent.withLock { list -> Descriptors in
                 let used = list ?? Descriptors()

@@ -25,7 +25,7 @@ extension DBus {
         }
 
         /// Each change. One task may iterate. Up to 1024 changes are buffered. Also an iteration that ends does not end
-        /// the updates of ``objects``.
+        /// the updates of ``objects``. Threads: any.
         public let changes: Events<Change>
 
         private let current = Guarded<[ObjectPath: Interfaces]>([:])
@@ -91,7 +91,7 @@ extension DBus {
             current.withLock { $0 = found }
         }
 
-        /// The objects now.
+        /// The objects now. Threads: any.
         public var objects: [ObjectPath: Interfaces] { current.withLock { $0 } }
     }
 }

@@ -8,6 +8,7 @@ import Synchronization
 extension DBus {
     /// How a name is requested.
     public struct NameOptions: OptionSet, Sendable {
+        /// The flags of D-Bus.
         public let rawValue: UInt32
         /// Creates a set from D-Bus's flags.
         public init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -32,10 +33,10 @@ extension DBus {
             case lost
         }
 
-        /// The name.
+        /// The name. Threads: any.
         public let name: String
         /// Each change, from the first time on that this program gets the name. One task may iterate. Up to 64 changes
-        /// are buffered.
+        /// are buffered. Threads: any.
         public let changes: Events<Change>
 
         private let connection: Connection
@@ -62,13 +63,13 @@ extension DBus {
 
         deinit { release() }
 
-        /// Whether this program owns the name now.
+        /// Whether this program owns the name now. Threads: any.
         public var isOwned: Bool { ownership.isOwned.load(ordering: .relaxed) && !connection.isClosed }
 
         /// Releases the name. Only the first call has an effect.
         ///
-        /// The function does not wait. The bus handles it before later messages of this connection. The corresponding
-        /// GLib function is `g_bus_unown_name`.
+        /// The function does not wait. The bus handles it before later messages of this connection. Threads: any. The
+        /// corresponding GLib function is `g_bus_unown_name`.
         public func release() {
             guard !ownership.isReleased.exchange(true, ordering: .relaxed) else { return }
             ownership.isOwned.store(false, ordering: .relaxed)

@@ -33,16 +33,16 @@ extension DBus {
     ///
     /// Threads: any, unless a function says otherwise. The corresponding GLib type is `GDBusProxy`.
     public final class Proxy: Sendable {
-        /// The connection.
+        /// The connection. Threads: any.
         public let connection: Connection
-        /// The name of the program; nil without a bus.
+        /// The name of the program; nil without a bus. Threads: any.
         public let destination: String?
-        /// The object.
+        /// The object. Threads: any.
         public let path: ObjectPath
-        /// The interface.
+        /// The interface. Threads: any.
         public let interface: String
         /// Each change of the properties. One task may iterate. Up to 256 changes are buffered. Also an iteration that
-        /// ends does not end the updates of the copy.
+        /// ends does not end the updates of the copy. Threads: any.
         public let changes: Events<PropertyChanges>
 
         private let cache = Guarded<[String: Variant]>([:])
@@ -87,14 +87,14 @@ extension DBus {
 
         // MARK: Properties
 
-        /// The names of the properties in the copy, with their values.
+        /// The names of the properties in the copy, with their values. Threads: any.
         public var properties: [String: Variant] { cache.withLock { $0 } }
 
         /// A property in the copy; nil if the copy does not have the property.
         ///
         /// - Throws: ``VariantError/wrongType(expected:found:)`` if the property has another type.
         ///
-        /// The corresponding GLib function is `g_dbus_proxy_get_cached_property`.
+        /// Threads: any. The corresponding GLib function is `g_dbus_proxy_get_cached_property`.
         public func cached<Value: VariantValue>(
             _ name: String, as type: Value.Type = Value.self
         ) throws(VariantError) -> Value? {
@@ -145,6 +145,8 @@ extension DBus {
         /// Calls a method of the interface:
         /// see ``Connection/call(_:_:_:_:_:returning:timeout:options:isolation:)``.
         ///
+        /// - Throws: the errors of that function.
+        ///
         /// Threads: a thread that runs a loop. The corresponding GLib function is `g_dbus_proxy_call`.
         public func call<each Argument: VariantValue, each Result: VariantValue>(
             _ member: String, _ argument: repeat each Argument, returning result: repeat (each Result).Type,
@@ -156,6 +158,8 @@ extension DBus {
         }
 
         /// The signals of the interface: see ``Connection/signals(interface:member:path:sender:argument0:capacity:)``.
+        ///
+        /// - Throws: the errors of that function.
         ///
         /// Threads: a thread that runs a loop.
         public func signals(_ member: String? = nil, capacity: Int = 1024) throws -> Events<Signal> {

@@ -48,7 +48,7 @@ extension DBus.Connection {
     /// }
     /// ```
     ///
-    /// The subscription begins with this call, so the answer of a later call comes after the signals before it. It ends
+    /// The subscription begins with this call, so the reply to a later call comes after the signals before it. It ends
     /// when the iteration ends.
     ///
     /// - Parameters:

@@ -31,7 +31,7 @@ extension GIO {
 
         /// Makes the file of a path. A relative path is relative to the current folder of the process.
         ///
-        /// - Throws: `G_IO_ERROR_INVALID_ARGUMENT` if the path contains a NUL.
+        /// - Throws: ``GIO/ErrorCode/invalidArgument`` if the path contains a NUL.
         ///
         /// Threads: any. The corresponding GLib function is `g_file_new_for_path`.
         public convenience init(path: String) throws(GLibError) {
@@ -40,7 +40,7 @@ extension GIO {
 
         /// Makes the file of a path that need not be UTF-8, without a NUL at its end.
         ///
-        /// - Throws: `G_IO_ERROR_INVALID_ARGUMENT` if the path contains a NUL.
+        /// - Throws: ``GIO/ErrorCode/invalidArgument`` if the path contains a NUL.
         ///
         /// Threads: any. The corresponding GLib function is `g_file_new_for_path`.
         public convenience init(pathBytes: [UInt8]) throws(GLibError) {
@@ -48,9 +48,9 @@ extension GIO {
         }
 
         /// Makes the file of a URI, such as `file:///tmp/a%20b`. Without a service for its scheme, such as gvfs, the
-        /// asynchronous functions of the file throw `G_IO_ERROR_NOT_SUPPORTED`.
+        /// asynchronous functions of the file throw ``GIO/ErrorCode/notSupported``.
         ///
-        /// - Throws: `G_IO_ERROR_INVALID_ARGUMENT` if the URI contains a NUL.
+        /// - Throws: ``GIO/ErrorCode/invalidArgument`` if the URI contains a NUL.
         ///
         /// Threads: any. The corresponding GLib function is `g_file_new_for_uri`.
         public convenience init(uri: String) throws(GLibError) {
@@ -59,7 +59,7 @@ extension GIO {
 
         /// Makes the file of an argument of the command line, which is a path or a URI.
         ///
-        /// - Throws: `G_IO_ERROR_INVALID_ARGUMENT` if the argument contains a NUL.
+        /// - Throws: ``GIO/ErrorCode/invalidArgument`` if the argument contains a NUL.
         ///
         /// Threads: any. The corresponding GLib function is `g_file_new_for_commandline_arg`.
         public convenience init(commandLineArgument: String) throws(GLibError) {
@@ -70,7 +70,7 @@ extension GIO {
 
         /// The file with a path that is relative to this folder, such as `notes.txt` or `a/b`.
         ///
-        /// - Throws: `G_IO_ERROR_INVALID_ARGUMENT` if the path contains a NUL.
+        /// - Throws: ``GIO/ErrorCode/invalidArgument`` if the path contains a NUL.
         ///
         /// Threads: any. The corresponding GLib function is `g_file_resolve_relative_path`.
         public func child(_ path: String) throws(GLibError) -> File {
@@ -79,7 +79,7 @@ extension GIO {
 
         /// The file with a relative path that need not be UTF-8, without a NUL at its end.
         ///
-        /// - Throws: `G_IO_ERROR_INVALID_ARGUMENT` if the path contains a NUL.
+        /// - Throws: ``GIO/ErrorCode/invalidArgument`` if the path contains a NUL.
         ///
         /// Threads: any. The corresponding GLib function is `g_file_resolve_relative_path`.
         public func child(pathBytes: [UInt8]) throws(GLibError) -> File {

@@ -54,7 +54,7 @@ extension GIO.File {
 
             /// Returns the next file; nil after the last one, and after an error.
             ///
-            /// - Throws: a ``GLibError``, such as `G_IO_ERROR_NOT_DIRECTORY`; the errors of
+            /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/notDirectory``; the errors of
             ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
             ///
             /// Threads: a thread that runs a loop. The corresponding GLib function is

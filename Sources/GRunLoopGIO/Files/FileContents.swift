@@ -6,7 +6,7 @@ import CGRunGIO
 extension GIO.File {
     /// Reads the whole file.
     ///
-    /// - Throws: a ``GLibError``, such as `G_IO_ERROR_NOT_FOUND` or `G_IO_ERROR_IS_DIRECTORY`; the errors of
+    /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/notFound`` or ``GIO/ErrorCode/isDirectory``; the errors of
     ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_load_contents_async`. This
@@ -26,12 +26,12 @@ extension GIO.File {
 
     /// Reads the whole file as UTF-8. A NUL is a character like others.
     ///
-    /// - Throws: `G_IO_ERROR_INVALID_DATA` if the content is not UTF-8; otherwise as ``contents()``.
+    /// - Throws: ``GIO/ErrorCode/invalidData`` if the content is not UTF-8; otherwise as ``contents()``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_load_contents_async`.
     nonisolated(nonsending) public func text() async throws -> String {
         guard let text = String(validating: try await contents(), as: UTF8.self) else {
-            throw GLibError(G_IO_ERROR_INVALID_DATA, "the content of \(displayName) is not UTF-8")
+            throw GLibError(.invalidData, "the content of \(displayName) is not UTF-8")
         }
         return text
     }
@@ -46,8 +46,8 @@ extension GIO.File {
     ///   - makeBackup: whether the old content is kept in a file whose name has a `~` at its end.
     ///   - options: how GIO creates the new file.
     /// - Returns: the new entity tag; nil if the file system has none.
-    /// - Throws: `G_IO_ERROR_WRONG_ETAG` if another program has changed the file; other ``GLibError``s; the errors of
-    ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``. If the function throws, the old content stays.
+    /// - Throws: ``GIO/ErrorCode/wrongEtag`` if another program has changed the file; other ``GLibError``s; the errors
+    ///   of ``GIO/call(cancellable:keeping:isolation:_:finish:)``. If the function throws, the old content stays.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_replace_contents_async`.
     @discardableResult nonisolated(nonsending) public func replaceContents(

@@ -4,7 +4,7 @@
 import CGRunGIO
 
 extension GIO.File {
-    /// Copies the file. A folder is not copied: the function then throws `G_IO_ERROR_WOULD_RECURSE`.
+    /// Copies the file. A folder is not copied: the function then throws ``GIO/ErrorCode/wouldRecurse``.
     ///
     /// ```swift
     /// try await video.copy(to: backup, options: .overwrites) { progress in
@@ -17,7 +17,7 @@ extension GIO.File {
     ///   - options: how GIO copies.
     ///   - progress: called in the caller's isolation. Reports that come while the caller's loop is busy become one
     ///     report. The last report comes before the function returns.
-    /// - Throws: a ``GLibError``, such as `G_IO_ERROR_EXISTS`; the errors of
+    /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/exists``; the errors of
     ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``. After an error or a cancellation, an existing file is
     ///   as it was, and the incomplete part of a new file is deleted.
     ///
@@ -34,13 +34,13 @@ extension GIO.File {
     }
 
     /// Moves or renames the file or the folder. If the destination is on another file system, GIO copies a file and
-    /// deletes the original. A folder is not copied: the function then throws `G_IO_ERROR_WOULD_RECURSE`.
+    /// deletes the original. A folder is not copied: the function then throws ``GIO/ErrorCode/wouldRecurse``.
     ///
     /// - Parameters:
     ///   - destination: the new file itself, not the folder for it.
     ///   - options: how GIO moves.
     ///   - progress: called in the caller's isolation, if GIO copies the file: see ``copy(to:options:progress:)``.
-    /// - Throws: a ``GLibError``, such as `G_IO_ERROR_EXISTS`; the errors of
+    /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/exists``; the errors of
     ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``. After an error or a cancellation, the original is as it
     ///   was, and so is an existing file at the destination.
     ///
@@ -72,7 +72,7 @@ extension GIO.File {
         public static let copiesLinks = CopyOptions(rawValue: cglib_file_copy_nofollow.rawValue)
         /// All attributes of the file are copied, not only the usual ones.
         public static let copiesAllMetadata = CopyOptions(rawValue: cglib_file_copy_all_metadata.rawValue)
-        /// The file is moved only if it need not be copied; otherwise `G_IO_ERROR_NOT_SUPPORTED` is thrown.
+        /// The file is moved only if it need not be copied; otherwise ``GIO/ErrorCode/notSupported`` is thrown.
         public static let renamesOnly = CopyOptions(rawValue: cglib_file_copy_no_fallback_for_move.rawValue)
         /// The new file has the permissions of any new file, not those of the original.
         public static let usesDefaultPermissions = CopyOptions(rawValue: cglib_file_copy_default_permissions.rawValue)

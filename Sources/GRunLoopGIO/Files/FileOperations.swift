@@ -10,7 +10,7 @@ extension GIO.File {
     ///   - attributes: the attributes to read, such as `standard::*,owner::user`. Reading
     ///     `standard::content-type` opens the file; `standard::fast-content-type` does not.
     ///   - followsLinks: whether the facts are about the target of a symbolic link, or about the link itself.
-    /// - Throws: a ``GLibError``, such as `G_IO_ERROR_NOT_FOUND`; the errors of
+    /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/notFound``; the errors of
     ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_query_info_async`.
@@ -28,7 +28,7 @@ extension GIO.File {
 
     /// Returns whether there is such a file. A symbolic link exists only if its target does.
     ///
-    /// - Throws: any error except `G_IO_ERROR_NOT_FOUND` and `G_IO_ERROR_NOT_DIRECTORY`: see
+    /// - Throws: any error except ``GIO/ErrorCode/notFound`` and ``GIO/ErrorCode/notDirectory``: see
     ///   ``info(_:followsLinks:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_query_exists`.
@@ -36,14 +36,14 @@ extension GIO.File {
         do {
             _ = try await info(G_FILE_ATTRIBUTE_STANDARD_TYPE)
             return true
-        } catch G_IO_ERROR_NOT_FOUND, G_IO_ERROR_NOT_DIRECTORY {
+        } catch GIO.ErrorCode.notFound, GIO.ErrorCode.notDirectory {
             return false
         }
     }
 
     /// Deletes the file, or the folder if it is empty.
     ///
-    /// - Throws: a ``GLibError``, such as `G_IO_ERROR_NOT_FOUND` or `G_IO_ERROR_NOT_EMPTY`; the errors of
+    /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/notFound`` or ``GIO/ErrorCode/notEmpty``; the errors of
     ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_delete_async`.
@@ -57,8 +57,8 @@ extension GIO.File {
 
     /// Moves the file or the folder to the trash.
     ///
-    /// - Throws: `G_IO_ERROR_NOT_SUPPORTED` if the file system has no trash, as `/tmp` usually; other ``GLibError``s;
-    ///   the errors of ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
+    /// - Throws: ``GIO/ErrorCode/notSupported`` if the file system has no trash, as `/tmp` usually; other
+    ///   ``GLibError``s; the errors of ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_trash_async`.
     nonisolated(nonsending) public func trash() async throws {
@@ -73,7 +73,7 @@ extension GIO.File {
     ///
     /// - Parameter withIntermediates: whether missing folders above it are created, too. Then cancelling the task may
     ///   leave some of them.
-    /// - Throws: a ``GLibError``, such as `G_IO_ERROR_EXISTS` or `G_IO_ERROR_NOT_FOUND`; the errors of
+    /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/exists`` or ``GIO/ErrorCode/notFound``; the errors of
     ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib functions are `g_file_make_directory_async` and
@@ -99,7 +99,7 @@ extension GIO.File {
 extension Optional {
     /// The value that a function of C returns unless it stores an error.
     func orFailure() throws(GLibError) -> Wrapped {
-        guard let self else { throw GLibError(G_IO_ERROR_FAILED, "GIO has returned neither a value nor an error") }
+        guard let self else { throw GLibError(.failed, "GIO has returned neither a value nor an error") }
         return self
     }
 }

@@ -6,7 +6,7 @@ import CGRunGIO
 extension GIO.File {
     /// Opens the file for reading.
     ///
-    /// - Throws: a ``GLibError``, such as `G_IO_ERROR_NOT_FOUND` or `G_IO_ERROR_IS_DIRECTORY`; the errors of
+    /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/notFound`` or ``GIO/ErrorCode/isDirectory``; the errors of
     ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_read_async`.
@@ -21,7 +21,7 @@ extension GIO.File {
 
     /// Creates the file, and opens it for writing.
     ///
-    /// - Throws: `G_IO_ERROR_EXISTS` if there is such a file already; other ``GLibError``s; the errors of
+    /// - Throws: ``GIO/ErrorCode/exists`` if there is such a file already; other ``GLibError``s; the errors of
     ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_create_async`.
@@ -36,7 +36,7 @@ extension GIO.File {
 
     /// Opens the file for writing at its end. If there is no such file, creates it.
     ///
-    /// - Throws: a ``GLibError``, such as `G_IO_ERROR_PERMISSION_DENIED`; the errors of
+    /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/permissionDenied``; the errors of
     ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_append_to_async`.
@@ -60,8 +60,8 @@ extension GIO.File {
     ///     Nil replaces any content.
     ///   - makeBackup: whether the old content is kept in a file whose name has a `~` at its end.
     ///   - options: how GIO creates the new file.
-    /// - Throws: `G_IO_ERROR_WRONG_ETAG` if another program has changed the file; other ``GLibError``s; the errors of
-    ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
+    /// - Throws: ``GIO/ErrorCode/wrongEtag`` if another program has changed the file; other ``GLibError``s; the errors
+    ///   of ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_replace_async`.
     nonisolated(nonsending) public func replace(

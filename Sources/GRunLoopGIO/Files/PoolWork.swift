@@ -41,7 +41,7 @@ final class PoolWork<Value: Sendable>: AnyPoolWork, @unchecked Sendable {
     /// Returns the value once. The error is also stored in `error`.
     func finish(_ result: OpaquePointer, _ error: GIO.ErrorPlace) -> Result<Value, GLibError> {
         _ = g_task_propagate_boolean(result, error)
-        return value.take().map { .success($0) } ?? .failure(GLibError(G_IO_ERROR_FAILED, "no value and no error"))
+        return value.take().map { .success($0) } ?? .failure(GLibError(.failed, "no value and no error"))
     }
 }
 

@@ -6,13 +6,13 @@ import Glibc
 
 /// Returns the text itself. Throws if C would take only the text before a NUL.
 func withoutNUL(_ text: String) throws(GLibError) -> String {
-    guard !text.utf8.contains(0) else { throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "the text contains a NUL") }
+    guard !text.utf8.contains(0) else { throw GLibError(.invalidArgument, "the text contains a NUL") }
     return text
 }
 
 /// Calls a closure with the bytes and a NUL. Throws if the bytes contain a NUL themselves.
 func withCString<Value>(of bytes: [UInt8], _ body: (UnsafePointer<CChar>) -> Value) throws(GLibError) -> Value {
-    guard !bytes.contains(0) else { throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "the name contains a NUL") }
+    guard !bytes.contains(0) else { throw GLibError(.invalidArgument, "the name contains a NUL") }
     // The buffer has at least the NUL, so it has an address.
     return withUnsafeTemporaryAllocation(of: CChar.self, capacity: bytes.count + 1) { text in
         for (index, byte) in bytes.enumerated() { text[index] = CChar(bitPattern: byte) }

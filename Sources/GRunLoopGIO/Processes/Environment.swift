@@ -38,7 +38,7 @@ extension GIO.Subprocess {
             }
             for (name, value) in changes {
                 guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "=")) else {
-                    throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "not the name of a variable: '\(name)'")
+                    throw GLibError(.invalidArgument, "not the name of a variable: '\(name)'")
                 }
                 if let value {
                     g_subprocess_launcher_setenv(launcher, try withoutNUL(name), try withoutNUL(value), 1)

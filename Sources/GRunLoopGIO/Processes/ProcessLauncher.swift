@@ -15,7 +15,7 @@ struct ProcessLauncher {
     /// Starts the process, and returns its `GSubprocess` with one reference.
     func start() throws(GLibError) -> OpaquePointer {
         guard let program = arguments.first, !program.isEmpty else {
-            throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "no program to start")
+            throw GLibError(.invalidArgument, "no program to start")
         }
         for argument in arguments { _ = try withoutNUL(argument) }
         let launcher = GRef<OpaquePointer>(full: g_subprocess_launcher_new(flags).unsafelyUnwrapped)
@@ -24,7 +24,7 @@ struct ProcessLauncher {
         var words = arguments.map { UnsafePointer<CChar>(strdup($0)) } + [nil]
         defer { for word in words { free(UnsafeMutablePointer(mutating: word)) } }
         let process = try GLibError.check { g_subprocess_launcher_spawnv(launcher.pointer, &words, $0) }
-        guard let process else { throw GLibError(G_IO_ERROR_FAILED, "\(program) cannot be started") }
+        guard let process else { throw GLibError(.failed, "\(program) cannot be started") }
         if let pipe = g_subprocess_get_stdin_pipe(process) { makeNonblocking(pipe) }
         return process
     }

@@ -47,7 +47,7 @@ final class ProcessTransfer: @unchecked Sendable {
         let process = subprocess.pointer
         let pipe = g_subprocess_get_stdin_pipe(process)
         guard input.isEmpty || pipe != nil else {
-            throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "the standard input of the process is not a pipe")
+            throw GLibError(.invalidArgument, "the standard input of the process is not a pipe")
         }
         g_object_ref(UnsafeMutableRawPointer(process))
         self.process = process

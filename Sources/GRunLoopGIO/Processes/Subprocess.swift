@@ -25,8 +25,8 @@ extension GIO {
         public nonisolated(unsafe) let pointer: OpaquePointer
 
         /// The stream of the process's standard input; nil if the standard input is not a pipe. Closing the stream ends
-        /// the input. If the process has closed its input, writing throws `G_IO_ERROR_BROKEN_PIPE`. Threads: any. The
-        /// corresponding GLib function is `g_subprocess_get_stdin_pipe`.
+        /// the input. If the process has closed its input, writing throws ``GIO/ErrorCode/brokenPipe``. Threads: any.
+        /// The corresponding GLib function is `g_subprocess_get_stdin_pipe`.
         public let input: OutputStream?
         /// The stream of the process's standard output; nil if the standard output is not a pipe. The stream ends when
         /// each process that has the other end of the pipe has closed it. Threads: any. The corresponding GLib function
@@ -48,9 +48,9 @@ extension GIO {
         ///     from then on, unless the program handles this signal.
         ///   - output: the place that the standard output goes to.
         ///   - error: the place that the standard error goes to.
-        /// - Throws: `G_SPAWN_ERROR_NOENT` if there is no such program; another `GSpawnError` if the program or the
-        ///   directory cannot be used; `G_IO_ERROR_INVALID_ARGUMENT` if there is no argument, or a text has a NUL; an
-        ///   error of `GIOErrorEnum` if a file cannot be opened.
+        /// - Throws: `G_SPAWN_ERROR_NOENT` if there is no such program. Another `GSpawnError` if the program or the
+        ///   directory cannot be used. ``GIO/ErrorCode/invalidArgument`` if there is no argument, or a text has a NUL.
+        ///   Another ``GIO/ErrorCode`` if a file cannot be opened.
         ///
         /// Threads: any. The process is not tied to a loop. The corresponding GLib function is
         /// `g_subprocess_launcher_spawnv`.

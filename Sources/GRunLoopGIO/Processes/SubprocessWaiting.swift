@@ -42,8 +42,8 @@ extension GIO.Subprocess {
     ///
     /// - Parameter input: the bytes for the standard input, which is then closed. A process need not read all of them.
     /// - Returns: the bytes of the standard output and of the standard error. They are empty if these are not pipes.
-    /// - Throws: `G_IO_ERROR_INVALID_ARGUMENT` if there are bytes, but the standard input is not a pipe; the error of a
-    ///   stream; the errors of ``wait()``.
+    /// - Throws: ``GIO/ErrorCode/invalidArgument`` if there are bytes, but the standard input is not a pipe; the error
+    ///   of a stream; the errors of ``wait()``.
     ///
     /// Do not use the streams during and after the call. Threads: as for ``wait()``. The corresponding GLib
     /// function is `g_subprocess_communicate_async`, which fails if the process does not read all of its input.

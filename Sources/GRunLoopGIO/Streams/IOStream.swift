@@ -40,7 +40,7 @@ extension GIO {
         /// Closes both streams. Closing a closed stream has no effect. Cancelling the task does not cancel this
         /// function.
         ///
-        /// - Throws: `G_IO_ERROR_PENDING` while a task reads or writes; then the streams stay open. Another
+        /// - Throws: ``GIO/ErrorCode/pending`` while a task reads or writes; then the streams stay open. Another
         ///   ``GLibError``; then the streams are closed nevertheless. ``GIO/WrongThreadError`` and
         ///   `GRunLoop.LoopEndedError`.
         ///

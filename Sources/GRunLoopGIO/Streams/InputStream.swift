@@ -11,8 +11,8 @@ extension GIO {
     /// for try await line in log.lines { print(line) }
     /// ```
     ///
-    /// Only one task at a time may use a stream. Otherwise the second call throws `G_IO_ERROR_PENDING`. The stream is
-    /// closed when its last reference is released, but then no error is reported.
+    /// Only one task at a time may use a stream. Otherwise the second call throws ``GIO/ErrorCode/pending``. The stream
+    /// is closed when its last reference is released, but then no error is reported.
     ///
     /// Threads: each function with `async` needs a thread that runs a loop: see
     /// ``GIO/call(cancellable:keeping:isolation:_:finish:)``. The corresponding GLib type is `GInputStream`.
@@ -86,7 +86,7 @@ extension GIO {
 
         /// Closes the stream. Closing a closed stream has no effect. Cancelling the task does not cancel this function.
         ///
-        /// - Throws: a ``GLibError``; then the stream is closed nevertheless, except after `G_IO_ERROR_PENDING`.
+        /// - Throws: a ``GLibError``; then the stream is closed nevertheless, except after ``GIO/ErrorCode/pending``.
         ///   ``GIO/WrongThreadError`` and `GRunLoop.LoopEndedError`.
         ///
         /// Threads: a thread that runs a loop. The corresponding GLib function is `g_input_stream_close_async`.

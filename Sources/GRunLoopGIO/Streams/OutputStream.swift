@@ -12,7 +12,7 @@ extension GIO {
     /// try await report.close()
     /// ```
     ///
-    /// Only one task at a time may use a stream. Otherwise the second call throws `G_IO_ERROR_PENDING`. Call
+    /// Only one task at a time may use a stream. Otherwise the second call throws ``GIO/ErrorCode/pending``. Call
     /// ``close()``, because a stream that is only released reports no error. A released stream of
     /// ``File/replace(etag:makeBackup:options:)`` keeps the old content.
     ///
@@ -70,7 +70,7 @@ extension GIO {
         /// After an error, do not close a stream of ``File/replace(etag:makeBackup:options:)``: release it, so that the
         /// old content stays.
         ///
-        /// - Throws: a ``GLibError``, such as `G_IO_ERROR_NO_SPACE` or `G_IO_ERROR_BROKEN_PIPE`; the errors of
+        /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/noSpace`` or ``GIO/ErrorCode/brokenPipe``; the errors of
         ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``. Then any number of the bytes may be written.
         ///
         /// Threads: a thread that runs a loop. The corresponding GLib function is `g_output_stream_write_all_async`.
@@ -117,7 +117,7 @@ extension GIO {
         /// Flushes and closes the stream. Closing a closed stream has no effect. Cancelling the task does not cancel
         /// this function.
         ///
-        /// - Throws: a ``GLibError``; then the stream is closed nevertheless, except after `G_IO_ERROR_PENDING`.
+        /// - Throws: a ``GLibError``; then the stream is closed nevertheless, except after ``GIO/ErrorCode/pending``.
         ///   ``GIO/WrongThreadError`` and `GRunLoop.LoopEndedError`.
         ///
         /// Threads: a thread that runs a loop. The corresponding GLib function is `g_output_stream_close_async`.

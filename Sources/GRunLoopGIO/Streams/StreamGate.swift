@@ -11,13 +11,13 @@ struct StreamGate: ~Copyable, Sendable {
     /// Call ``leave()`` after this.
     func enter() throws(GLibError) {
         guard !isBusy.exchange(true, ordering: .acquiring) else {
-            throw GLibError(G_IO_ERROR_PENDING, "another task uses the stream")
+            throw GLibError(.pending, "another task uses the stream")
         }
     }
 
     func leave() { isBusy.store(false, ordering: .releasing) }
 
-    static var negativeCount: GLibError { GLibError(G_IO_ERROR_INVALID_ARGUMENT, "the number of bytes is negative") }
+    static var negativeCount: GLibError { GLibError(.invalidArgument, "the number of bytes is negative") }
 }
 
 /// Memory that GIO reads from or writes to.
