@@ -29,7 +29,8 @@ public enum GIO {
     ///
     /// Cancelling the task cancels the operation. The call then still waits until the library has called back. So the
     /// caller may free memory that the operation uses, except after a `GRunLoop.LoopEndedError`. To be safe in this
-    /// case, too, let an object own the memory, and pass the object as `keeping`.
+    /// case, too, let an object own the memory, and pass the object as `keeping`. After the end of the loop, GIO never
+    /// completes such an operation, so its descriptors stay open.
     ///
     /// If a method has no cancellable, `begin` ignores its first argument. Cancelling the task then has no effect.
     ///

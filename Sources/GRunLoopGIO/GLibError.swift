@@ -106,6 +106,13 @@ public struct GLibError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
+extension GIO {
+    /// Whether an error of this code is stored.
+    static func has(_ place: ErrorPlace, _ code: ErrorCode) -> Bool {
+        g_error_matches(place.pointee, ErrorCode.errorDomain, code.rawValue) != 0
+    }
+}
+
 /// Lets a `catch` name a code: `catch GIO.ErrorCode.notFound`. Threads: any. The corresponding GLib function is
 /// `g_error_matches`.
 public func ~= (code: some GLibErrorCode, error: any Error) -> Bool { (error as? GLibError)?.matches(code) ?? false }

@@ -44,7 +44,7 @@ extension GIO {
     }
 
     /// The changes that the task has not taken yet: the latest ones, and the number of those that were dropped.
-    struct FileChangeBatch: Sendable {
+    final class FileChangeBatch: @unchecked Sendable {
         private var changes: [FileChange]
         private var dropped = 0
         private let limit: Int
@@ -56,19 +56,19 @@ extension GIO {
 
         /// Adds later changes. Drops the oldest ones only when there are twice as many as the limit allows, so that a
         /// change moves no other change on average.
-        mutating func append(_ later: FileChangeBatch) {
+        func append(_ later: FileChangeBatch) {
             changes += later.changes
-            if changes.count >= 2 * limit { dropOldest() }
+            if changes.count / 2 >= limit { dropOldest() }
         }
 
-        private mutating func dropOldest() {
+        private func dropOldest() {
             let excess = max(0, changes.count - limit)
             changes.removeFirst(excess)
             dropped += excess
         }
 
         /// The latest changes, at most as many as the limit allows. The first one says how many were dropped.
-        consuming func limited() -> [FileChange] {
+        func limited() -> [FileChange] {
             dropOldest()
             changes[0].droppedBefore = dropped
             return changes

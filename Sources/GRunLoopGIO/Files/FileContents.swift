@@ -39,6 +39,10 @@ extension GIO.File {
     /// Replaces the content of the file, or creates the file. The replacement is atomic: another program sees either
     /// the old content or the new one.
     ///
+    /// There is an exception. If the file is a symbolic link, has several hard links, or is in a folder that is not
+    /// writable, GIO writes into the file itself. Then an error leaves an incomplete content. With
+    /// ``CreateOptions/replacesDestination``, GIO replaces a link by a new file.
+    ///
     /// - Parameters:
     ///   - bytes: the new content.
     ///   - etag: the entity tag that the file must still have, from an earlier replacement or from ``FileInfo/etag``.
@@ -62,7 +66,11 @@ extension GIO.File {
             }
             defer { g_object_unref(stream) }
             let output: UnsafeMutablePointer<GOutputStream> = cast(stream)
-            if writeAll(bytes, to: output, cancellable, error), g_output_stream_close(output, cancellable, error) != 0 {
+            // Closing itself may report a cancellation after it has replaced the file.
+            if writeAll(bytes, to: output, cancellable, error),
+                g_cancellable_set_error_if_cancelled(cancellable, error) == 0,
+                g_output_stream_close(output, nil, error) != 0
+            {
                 return .some(takeText(g_file_output_stream_get_etag(stream)))
             }
             discard(output)
@@ -113,7 +121,8 @@ func readToEnd(
         var isAtEnd = false
         let piece = [UInt8](unsafeUninitializedCapacity: capacity) { memory, count in
             while count < memory.count, !isAtEnd {
-                let rest = UnsafeMutableBufferPointer(rebasing: memory[count...])
+                // A cancellation ends the reading only between two calls.
+                let rest = UnsafeMutableBufferPointer(rebasing: memory[count...].prefix(1 << 24))
                 let got = g_input_stream_read(stream, rest.baseAddress, gsize(rest.count), cancellable, error)
                 if got > 0 { count += got } else { isAtEnd = true }
             }

@@ -4,7 +4,9 @@
 import CGRunGIO
 
 extension GIO.File {
-    /// Copies the file. A folder is not copied: the function then throws ``GIO/ErrorCode/wouldRecurse``.
+    /// Copies the file. The destination appears, or is replaced, when the copy is complete. Until then, the copy has a
+    /// name that begins with `.grun-`, in the same folder. A folder is not copied: the function then throws
+    /// ``GIO/ErrorCode/wouldRecurse``.
     ///
     /// ```swift
     /// try await video.copy(to: backup, options: .overwrites) { progress in
@@ -18,8 +20,8 @@ extension GIO.File {
     ///   - progress: called in the caller's isolation. Reports that come while the caller's loop is busy become one
     ///     report. The last report comes before the function returns.
     /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/exists``; the errors of
-    ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``. After an error or a cancellation, an existing file is
-    ///   as it was, and the incomplete part of a new file is deleted.
+    ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``. After an error or a cancellation, the destination is
+    ///   as it was.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_copy_async`. This function calls
     /// `g_file_copy` on GIO's thread pool.
@@ -27,9 +29,9 @@ extension GIO.File {
         to destination: GIO.File, options: CopyOptions = [], progress: ((CopyProgress) -> Void)? = nil
     ) async throws {
         try await GIO.onPool(progress) { [self] cancellable, report, data, error in
-            removingPart(of: destination, error) {
-                g_file_copy(pointer, destination.pointer, options.flags, cancellable, report, data, error)
-            }
+            copyThroughPart(to: destination, options, cancellable, error) {
+                g_file_copy(pointer, $0, $1.flags, cancellable, report, data, error) != 0
+            } ? () : nil
         }
     }
 
@@ -41,8 +43,9 @@ extension GIO.File {
     ///   - options: how GIO moves.
     ///   - progress: called in the caller's isolation, if GIO copies the file: see ``copy(to:options:progress:)``.
     /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/exists``; the errors of
-    ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``. After an error or a cancellation, the original is as it
-    ///   was, and so is an existing file at the destination.
+    ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``. After an error or a cancellation, both files are as
+    ///   they were, with one exception: if a copied original cannot be deleted, both files exist, and the error is
+    ///   thrown.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_move_async`. This function calls
     /// `g_file_move` on GIO's thread pool, because GLib before 2.72 has no asynchronous one.
@@ -50,9 +53,17 @@ extension GIO.File {
         to destination: GIO.File, options: CopyOptions = [], progress: ((CopyProgress) -> Void)? = nil
     ) async throws {
         try await GIO.onPool(progress) { [self] cancellable, report, data, error in
-            removingPart(of: destination, error) {
-                g_file_move(pointer, destination.pointer, options.flags, cancellable, report, data, error)
+            let renaming = options.union(.renamesOnly)
+            if g_file_move(pointer, destination.pointer, renaming.flags, cancellable, nil, nil, error) != 0 {
+                return ()
             }
+            guard !options.contains(.renamesOnly), GIO.has(error, .notSupported) else { return nil }
+            g_clear_error(error)
+            let copying = options.union([.copiesLinks, .copiesAllMetadata])
+            let isCopied = copyThroughPart(to: destination, copying, cancellable, error) {
+                g_file_copy(pointer, $0, $1.flags, cancellable, report, data, error) != 0
+            }
+            return isCopied && g_file_delete(pointer, nil, error) != 0 ? () : nil
         }
     }
 
@@ -97,14 +108,23 @@ extension GIO.File {
     }
 }
 
-/// Calls a function that creates a file. If the function fails, deletes the incomplete part of a new file. GIO itself
-/// only keeps an existing file as it was.
-private func removingPart(of file: GIO.File, _ error: GIO.ErrorPlace, _ body: () -> gboolean) -> Void? {
-    let isNew = g_file_query_exists(file.pointer, nil) == 0
-    if body() != 0 { return () }
-    // Another program may have created the file after the query. Then the function has not begun to write.
-    if isNew, g_error_matches(error.pointee, g_io_error_quark(), gint(G_IO_ERROR_EXISTS.rawValue)) == 0 {
-        g_file_delete(file.pointer, nil, nil)
-    }
-    return nil
+/// Copies to a new file beside the destination, and then renames the new file.
+///
+/// GIO itself leaves the incomplete part of a new file. After an error of writing, GIO replaces an existing file by
+/// such a part. GIO may also report a cancellation after it has replaced the file.
+private func copyThroughPart(
+    to file: GIO.File, _ options: GIO.File.CopyOptions, _ cancellable: UnsafeMutablePointer<GCancellable>?,
+    _ error: GIO.ErrorPlace, _ copy: (OpaquePointer, GIO.File.CopyOptions) -> Bool
+) -> Bool {
+    // If the file exists and must not be replaced, GIO says so.
+    let isRefused = !options.contains(.overwrites) && g_file_query_exists(file.pointer, nil) != 0
+    guard !isRefused, let folder = file.parent, let id = takeText(g_uuid_string_random()),
+        let part = GRef(full: g_file_get_child(folder.pointer, ".grun-\(id)"))
+    else { return copy(file.pointer, options) }
+    let isDone =
+        copy(part.pointer, options.subtracting([.overwrites, .makesBackup]))
+        && g_cancellable_set_error_if_cancelled(cancellable, error) == 0
+        && g_file_move(part.pointer, file.pointer, options.union(.renamesOnly).flags, nil, nil, nil, error) != 0
+    if !isDone { g_file_delete(part.pointer, nil, nil) }
+    return isDone
 }

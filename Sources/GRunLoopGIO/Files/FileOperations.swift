@@ -34,8 +34,8 @@ extension GIO.File {
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_query_exists`.
     nonisolated(nonsending) public func exists() async throws -> Bool {
         do {
-            _ = try await info(G_FILE_ATTRIBUTE_STANDARD_TYPE)
-            return true
+            // Without the target of a symbolic link, GIO describes the link itself.
+            return try await info(G_FILE_ATTRIBUTE_STANDARD_TYPE).type != .symbolicLink
         } catch GIO.ErrorCode.notFound, GIO.ErrorCode.notDirectory {
             return false
         }

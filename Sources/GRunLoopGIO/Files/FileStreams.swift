@@ -53,7 +53,8 @@ extension GIO.File {
     /// one.
     ///
     /// If the stream is released without ``GIO/OutputStream/close()``, as after an error, the old content stays. With
-    /// functions of C it would be replaced by an incomplete one.
+    /// functions of C it would be replaced by an incomplete one. For links there is the same exception as for
+    /// ``replaceContents(_:etag:makeBackup:options:)-([UInt8],_,_,_)``.
     ///
     /// - Parameters:
     ///   - etag: the entity tag that the file must still have, from an earlier stream or from ``GIO/FileInfo/etag``.
@@ -68,13 +69,12 @@ extension GIO.File {
         etag: String? = nil, makeBackup: Bool = false, options: CreateOptions = []
     ) async throws -> GIO.OutputStream {
         let etag = try etag.map(withoutNUL)
-        let stream = try await GIO.call {
-            g_file_replace_async(pointer, etag, makeBackup ? 1 : 0, options.flags, 0, $0, $1, $2)
-        } finish: { _, result, error in
-            g_file_replace_finish(pointer, result, error).map {
+        // g_file_replace_async() drops its stream if the task is cancelled late, or if the loop ends. GIO would then
+        // replace the old content by an empty one.
+        return try await GIO.onPool { [self] cancellable, error in
+            g_file_replace(pointer, etag, makeBackup ? 1 : 0, options.flags, cancellable, error).map {
                 GIO.OutputStream(full: cast($0), isDiscardedUnlessClosed: true)
             }
         }
-        return try stream.orFailure()
     }
 }

@@ -25,9 +25,8 @@ final class FileWatch: Sendable {
     init(_ file: GIO.File, limit: Int) throws {
         guard let loop = GIO.callersLoop() else { throw GIO.WrongThreadError() }
         mailbox = Mailbox(of: loop) { older, newer in
-            var both = older
-            both.append(newer)
-            return both
+            older.append(newer)
+            return older
         }
         mailbox.open(for: try FileMonitor(file, for: Receiver(mailbox, limit: limit)))
     }

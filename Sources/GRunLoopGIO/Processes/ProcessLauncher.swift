@@ -77,7 +77,7 @@ private let unblockSignals: GSpawnChildSetupFunc = { _ in
 
 /// Ignores SIGPIPE in this process, unless the program handles it: writing to a process that has ended must be an
 /// error, not the end of this process. GLib does the same for its sockets. GLib restores SIGPIPE in new processes.
-private let ignoresBrokenPipes: Void = {
+let ignoresBrokenPipes: Void = {
     var action = sigaction()
     sigaction(SIGPIPE, nil, &action)
     if unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 0 { signal(SIGPIPE, SIG_IGN) }

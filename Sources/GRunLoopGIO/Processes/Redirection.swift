@@ -61,7 +61,14 @@ extension GIO.Subprocess.Redirection {
         case .descriptor(let original):
             (descriptor, name) = (fcntl(original, F_DUPFD_CLOEXEC, 3), "descriptor \(original)")
         case .file(let path):
-            (descriptor, name) = (Glibc.open(try withoutNUL(path), flags | O_CLOEXEC, 0o666), path)
+            var opened = Glibc.open(try withoutNUL(path), flags | O_CLOEXEC, 0o666)
+            // GLib does not expect one of the standard descriptors, if this process has closed it.
+            if (0..<3).contains(opened) {
+                let low = opened
+                opened = fcntl(low, F_DUPFD_CLOEXEC, 3)
+                close(low)
+            }
+            (descriptor, name) = (opened, path)
         }
         let error = errno
         guard descriptor >= 0 else {

@@ -22,8 +22,8 @@ extension GIO {
         /// Takes over a reference, as from a function of C that returns *transfer full*. Threads: any.
         public init(full pointer: UnsafeMutablePointer<GIOStream>) {
             self.pointer = pointer
-            input = InputStream(retaining: g_io_stream_get_input_stream(pointer))
-            output = OutputStream(retaining: g_io_stream_get_output_stream(pointer))
+            input = InputStream(retaining: g_io_stream_get_input_stream(pointer), of: pointer)
+            output = OutputStream(retaining: g_io_stream_get_output_stream(pointer), of: pointer)
         }
 
         /// Adds a reference, as for a function of C that returns *transfer none*. Threads: any.

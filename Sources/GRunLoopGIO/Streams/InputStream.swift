@@ -22,6 +22,7 @@ extension GIO {
         public nonisolated(unsafe) let pointer: UnsafeMutablePointer<GInputStream>
         let gate = StreamGate()
         let way: Way
+        private nonisolated(unsafe) var pair: UnsafeMutablePointer<GIOStream>?
         /// The following are guarded by the gate: the memory for GIO, and the time until which reads need not suspend.
         nonisolated(unsafe) var memory: StreamMemory?
         nonisolated(unsafe) var sliceEnd = 0
@@ -41,7 +42,19 @@ extension GIO {
             self.init(full: pointer)
         }
 
-        deinit { g_object_unref(pointer) }
+        /// Retains the pair of streams, too: GIO closes both streams when it releases the pair.
+        convenience init(
+            retaining pointer: UnsafeMutablePointer<GInputStream>, of pair: UnsafeMutablePointer<GIOStream>
+        ) {
+            self.init(retaining: pointer)
+            g_object_ref(pair)
+            self.pair = pair
+        }
+
+        deinit {
+            g_object_unref(pointer)
+            if let pair { g_object_unref(pair) }
+        }
 
         /// Whether the stream is closed. Threads: any. The corresponding GLib function is `g_input_stream_is_closed`.
         public var isClosed: Bool { g_input_stream_is_closed(pointer) != 0 }
@@ -53,14 +66,13 @@ extension GIO {
         ///
         /// Threads: a thread that runs a loop. The corresponding GLib function is `g_input_stream_read_async`.
         nonisolated(nonsending) public func readAll() async throws -> [UInt8] {
-            if way != .async {
-                try gate.enter()
-                defer { gate.leave() }
-                return try await GIO.onPool { [self] in readToEnd(pointer, expecting: 0, $0, $1) }
-            }
+            // Entered once, so that no other task reads between two pieces.
+            try gate.enter()
+            defer { gate.leave() }
+            if way != .async { return try await GIO.onPool { [self] in readToEnd(pointer, expecting: 0, $0, $1) } }
             var bytes: [UInt8] = []
             while true {
-                let piece = try await read()
+                let piece = try await readInLoop(1 << 16)
                 if piece.isEmpty { return bytes }
                 bytes += piece
             }

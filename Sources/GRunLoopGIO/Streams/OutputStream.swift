@@ -24,6 +24,7 @@ extension GIO {
         public nonisolated(unsafe) let pointer: UnsafeMutablePointer<GOutputStream>
         let gate = StreamGate()
         private let usesThreads: Bool
+        private nonisolated(unsafe) var pair: UnsafeMutablePointer<GIOStream>?
         private let isDiscardedUnlessClosed: Bool
 
         init(full pointer: UnsafeMutablePointer<GOutputStream>, isDiscardedUnlessClosed: Bool) {
@@ -37,6 +38,7 @@ extension GIO {
                 unsafeBitCast(own.write_async, to: Int.self) == unsafeBitCast(base.write_async, to: Int.self)
             }
             usesThreads = hasDefault && !isPollable
+            _ = ignoresBrokenPipes
         }
 
         /// Takes over a reference, as from a function of C that returns *transfer full*. Threads: any.
@@ -50,9 +52,19 @@ extension GIO {
             self.init(full: pointer)
         }
 
+        /// Retains the pair of streams, too: GIO closes both streams when it releases the pair.
+        convenience init(
+            retaining pointer: UnsafeMutablePointer<GOutputStream>, of pair: UnsafeMutablePointer<GIOStream>
+        ) {
+            self.init(retaining: pointer)
+            g_object_ref(pair)
+            self.pair = pair
+        }
+
         deinit {
             if isDiscardedUnlessClosed { discard(pointer) }
             g_object_unref(pointer)
+            if let pair { g_object_unref(pair) }
         }
 
         /// Whether the stream is closed. Threads: any. The corresponding GLib function is `g_output_stream_is_closed`.
@@ -124,6 +136,8 @@ extension GIO {
         nonisolated(nonsending) public func close() async throws {
             try gate.enter()
             defer { gate.leave() }
+            // GLib refuses to close a closed output stream asynchronously.
+            guard !isClosed else { return }
             try await GIO.callToTheEnd(keeping: self) {
                 g_output_stream_close_async(pointer, 0, nil, $0, $1)
             } finish: { _, result, error in

@@ -94,7 +94,7 @@ extension GIO.InputStream {
         }
     }
 
-    nonisolated(nonsending) private func readInLoop(_ count: Int) async throws -> [UInt8] {
+    nonisolated(nonsending) func readInLoop(_ count: Int) async throws -> [UInt8] {
         // Taken while GIO uses it: after the end of the loop, GIO may still write to the memory.
         var memory = self.memory.take() ?? StreamMemory(count: count)
         if memory.bytes.count < count { memory = StreamMemory(count: count) }
