@@ -40,7 +40,7 @@ endef
 .PHONY: demo window test check build install uninstall c-reference format lint lint-scripts glib-api items \
 	items-bite mutate oracle turns idle hosted growth models stalls records inspect-pictures trace-cost stable soak \
 	docs fuzz kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-foundation test-gio test-debian \
-	perturb counts bench bench-quick bench-build deps check-deps gtk-deps c-deps lint-deps clean
+	perturb counts bench bench-quick bench-gio bench-build deps check-deps gtk-deps c-deps lint-deps clean
 # apt-get and SwiftPM each hold a lock, and some steps measure time.
 .NOTPARALLEL:
 
@@ -250,6 +250,10 @@ bench-quick: bench-build
 	Benchmarks/run --rounds 2 --output .build/bench.tsv
 	Benchmarks/report .build/bench.tsv
 
+## Compares GIO awaited in Swift with callbacks of C, alternately in one process. It writes a file of 1 GiB.
+bench-gio: deps
+	$(SWIFT) run --package-path Benchmarks -c release grun-bench-gio 3 Benchmarks/.build
+
 bench-build: c-deps
 	@$(call install,$(BENCH_PACKAGES))
 	$(SWIFT) build --package-path Benchmarks -c release
@@ -265,6 +269,7 @@ lint: check-deps
 	scripts/check-rules
 	scripts/check-budgets
 	scripts/check-words
+	scripts/check-dbus-proxy
 
 ## Checks the scripts with shellcheck and ruff, and the documents' relative links and #anchors with lychee.
 lint-scripts: lint-deps

@@ -169,6 +169,13 @@ let package = Package(
             name: "grun-soak", dependencies: ["GRunLoop", "GRunLoopMessagePorts", "TestSupport", "CGRunGLib"],
             path: "Tests/Soak",
             swiftSettings: strict),
+        // Storms of cancelled operations, which must leave nothing: make test-gio.
+        .target(
+            name: "CHeap", path: "Tests/GIOStorms/Heap",
+            cSettings: [.treatAllWarnings(as: .error), .enableWarning("all"), .enableWarning("extra")]),
+        .executableTarget(
+            name: "grun-gio-storms", dependencies: ["GRunLoopGIO", "GRunLoop", "CGRunGIO", "CHeap", "TestSupport"],
+            path: "Tests/GIOStorms/Storms", swiftSettings: strict),
         .testTarget(
             name: "GRunLoopTests",
             dependencies: [

@@ -9,7 +9,9 @@ let strictC: [CSetting] = [.treatAllWarnings(as: .error), .enableWarning("all"),
 let loop = Target.Dependency.product(name: "GRunLoop", package: "GRunLoop")
 let messagePorts = Target.Dependency.product(name: "GRunLoopMessagePorts", package: "GRunLoop")
 let cInterface = Target.Dependency.product(name: "GRunLoopC", package: "GRunLoop")
+let gioAwaited = Target.Dependency.product(name: "GRunLoopGIO", package: "GRunLoop")
 let glib = Target.Dependency.product(name: "CGRunGLib", package: "GRunLoop")
+let gio = Target.Dependency.product(name: "CGRunGIO", package: "GRunLoop")
 
 let package = Package(
     name: "GRunLoopBenchmarks",
@@ -19,6 +21,8 @@ let package = Package(
         .target(name: "BenchSupport", cSettings: strictC),
         .executableTarget(
             name: "grun-bench", dependencies: ["BenchSupport", loop, messagePorts, glib], swiftSettings: strict),
+        // GIO awaited, beside callbacks of C in the same process.
+        .executableTarget(name: "grun-bench-gio", dependencies: [loop, gio, gioAwaited], swiftSettings: strict),
         // The same by way of C.
         .executableTarget(name: "grun-bench-c", dependencies: ["BenchSupport", cInterface], cSettings: strictC),
     ],

@@ -44,6 +44,9 @@ let package = Package(
         .executableTarget(name: "gio-echo-server", dependencies: [loop, gio, gioAwaited], swiftSettings: strict),
         .executableTarget(name: "gio-tail", dependencies: [loop, gio, gioAwaited], swiftSettings: strict),
         .executableTarget(name: "gio-copy", dependencies: [loop, gio, gioAwaited], swiftSettings: strict),
+        // A service and a client on the session bus.
+        .executableTarget(name: "dbus-service", dependencies: [loop, gioAwaited], swiftSettings: strict),
+        .executableTarget(name: "dbus-client", dependencies: [loop, gioAwaited], swiftSettings: strict),
 
         // What must hold while a toolkit drives, checked in a real window of each.
         .target(name: "HostChecks", dependencies: [loop, glib, argumentParser], swiftSettings: strict),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The main thread of a program whose main is async. When that main first suspends, Swift's runtime calls a hook.
 // Without a hook, the runtime gives the main thread to libdispatch permanently. Our hook is set when the library is
-// loaded. It calls the driver, if cgrun_set_async_main_driver() has set one, and records the state of the main thread.
+// loaded. The hook calls the driver that cgrun_set_async_main_driver() has set, if any, and records the state of the
+// main thread.
 
 #include "cgrun.h"
 
@@ -12,7 +13,7 @@ typedef __attribute__((swiftcall)) void (*drain_hook)(drain_function original, d
 
 extern drain_hook swift_task_asyncMainDrainQueue_hook __attribute__((weak));
 
-// The hooks of other libraries: the hook that was set when this library was loaded, and one that was set later.
+// The hooks of other libraries: the hook that was set when this library was loaded, and a hook that was set later.
 static drain_hook earlier_hook, later_hook;
 static _Atomic(void (*)(void)) driver;
 static _Atomic(void (*)(void)) left;
@@ -37,7 +38,7 @@ static __attribute__((swiftcall)) void drive(void)
         enter(CGRUN_ASYNC_MAIN_DRIVEN);
         call();
     }
-    // There is no driver, or the driver has returned.
+    // Either there is no driver, or the driver has returned.
     enter(CGRUN_ASYNC_MAIN_LEFT);
     void (*tell)(void) = atomic_load(&left);
     if (tell != NULL)
@@ -48,9 +49,9 @@ static __attribute__((swiftcall)) void drive(void)
         original();
 }
 
-// Our hook. It first calls the hook that another library has set later. That later hook usually calls drain(), which is
-// the hook that it has replaced, or drive(), which is passed to it. If the later hook returns and has called neither,
-// drain() itself calls drive(). If the later hook never returns, this library does not get the main thread.
+// Our hook. It first calls the hook that another library has set later. The later hook usually calls drain(), the hook
+// that it has replaced, or drive(), its argument. If the later hook returns without calling either function, drain()
+// itself calls drive(). If the later hook never returns, this library does not get the main thread.
 static __attribute__((swiftcall)) void drain(drain_function passed, drain_function passed_compatibility)
 {
     bool is_first = original == NULL;
@@ -76,9 +77,9 @@ bool cgrun_set_async_main_driver(void (*call)(void))
 {
     if (&swift_task_asyncMainDrainQueue_hook == NULL)
         return false;
-    // Another library may have set a hook since this library was loaded, and that hook need not call ours. So set our
-    // hook again; drain() calls the other library's hook. Only the first such hook is kept: a second one, found in a
-    // later call of this function, is never called.
+    // Another library may have set a hook since this library was loaded, and that hook need not call our hook. So set
+    // our hook again; drain() calls the other library's hook. Only the first such hook is stored. A second hook that a
+    // later call of this function finds is never called.
     drain_hook current = swift_task_asyncMainDrainQueue_hook;
     if (current != drain && later_hook == NULL)
         later_hook = current;

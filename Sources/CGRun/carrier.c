@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A carrier is a GSource in the home context. It makes a host, which iterates only the home context, also wake for a
-// further context of the loop's mode. The carrier watches the descriptors of the further context, and dispatches the
-// hub when that context is ready. The loop then dispatches the further context, as one of the loop's own items.
+// A carrier is a GSource in the home context. A host iterates only the home context, and the carrier makes the host
+// also wake for a further context of the loop's mode. The carrier watches the descriptors of the further context, and
+// dispatches the hub when that context is ready. The loop then dispatches the further context, as one of the loop's own
+// items.
 //
 // The further context is always prepared, polled and checked in one step. If the further context stayed prepared during
-// the host's poll, and GLib left out the carrier's check, the context would not be checked. A source that holds a lock
+// the host's poll and GLib skipped the carrier's check, the context would not be checked. A source that holds a lock
 // from prepare to check, as GDK's source does, would then deadlock.
 //
 // The carrier has a poll record for each descriptor of the further context, because an epoll would silently lose a
@@ -22,7 +23,7 @@ typedef struct {
     bool is_owner;
     GPollFD *records;
     gint count;
-    /// When the context's timeout is due, on the clock of g_get_monotonic_time(); -1 if it has no timeout.
+    /// The time when the context's timeout is due, on the clock of g_get_monotonic_time(); -1 if there is no timeout.
     gint64 deadline;
 } Carrier;
 
@@ -34,8 +35,8 @@ static void remove_records(Carrier *carrier)
     carrier->count = 0;
 }
 
-/// Makes the host's poll watch the descriptors in `found`. Passes only changes to GLib: adding or removing a record
-/// costs a write, and makes GLib leave out the host's next check.
+/// Makes the host's poll watch the descriptors in `found`. Passes only changes to GLib, because adding or removing a
+/// record costs a write and makes GLib skip the host's next check.
 static void watch(Carrier *carrier, const GPollFD *found, gint count)
 {
     bool is_same = count == carrier->count;

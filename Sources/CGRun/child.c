@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for child processes, by a descriptor (pidfd) for each of them. The library needs no handler for SIGCHLD, and
+// Waits for child processes, with a descriptor (pidfd) for each child. The library needs no handler for SIGCHLD, and
 // does not touch the children of other code.
 
 #define _GNU_SOURCE

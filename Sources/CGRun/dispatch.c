@@ -48,8 +48,8 @@ bool cgrun_has_known_words(const char *queue, const char *label)
 
 // Finds the two private words of the main queue that we read: the last block and the state. The serial number and the
 // label behind them never change, so they show whether the offsets are right for this libdispatch. If the offsets are
-// wrong, the kernel is asked whether a block waits, and the queue counts as bound to the main thread. In that case a
-// call of dispatchMain() is not noticed.
+// wrong, the kernel is asked whether a block waits, and the queue counts as bound to the main thread. In this case the
+// library does not notice a call of dispatchMain().
 //
 // This function is a constructor, so that each pass of the main loop reads plain variables. Each access to a Swift
 // constant would first check whether the constant was initialised. Other constructors read these variables, so this

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tracks whether the host has dispatched a foreign source since the last head of a pass. A foreign source is one that
-// is not ours. After such a dispatch the host's wait is over, and a new head must precede the next beforeWaiting.
+// Tracks whether the host has dispatched a foreign source since the last head of a pass. A foreign source is a GSource
+// that does not belong to this library. After such a dispatch the host's wait is over, and a new head must precede the
+// next beforeWaiting.
 //
 // GLib does not report what an iteration dispatches. So an iteration that may dispatch a foreign source sets the state
 // UNSURE. If the state is still UNSURE when the next iteration begins, it becomes FOREIGN.

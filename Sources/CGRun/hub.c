@@ -3,18 +3,18 @@
 //
 // prepare() and check() are C, because GLib calls them in every iteration of a host. They run no user code, because GDK
 // holds Wayland's read lock from prepare to a completed check, and user code could wait for that lock. No code relies
-// on a check() after each prepare(). GLib leaves out the check if its poll set has changed, or if a source of a higher
+// on a check() after each prepare(). GLib skips the check if its poll set has changed, or if a source of a higher
 // priority was ready. GLib's READY flag may stay set after an iteration.
 //
 // All state belongs to the loop's thread. If another thread iterates the context, the hub and the sentinels do nothing.
-// sentinels.c finds out when the host is about to sleep.
+// sentinels.c detects when the host is about to sleep.
 
 #include "hub.h"
 #include "perturbed.h"
 
 /// Counts an iteration of the host, and returns whether the hub yields this iteration to other sources. The hub yields
-/// for a number of iterations or for a span, whichever ends first. The span is needed because one iteration may take 25
-/// ms to draw a frame.
+/// for a number of iterations or for a span of time, whichever ends first. The span is needed, because one iteration
+/// may take 25 ms to draw a frame.
 static bool takes_yield(Hub *hub)
 {
     if (hub->yields == 0 || --hub->yields == 0)
@@ -39,8 +39,8 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
             dispatched_conclude(&hub->dispatched);
             dispatched_suspect(&hub->dispatched);
         }
-        // While the hub yields there is work, but other sources have their turn. So this iteration must neither sleep
-        // nor dispatch the hub.
+        // While the hub yields, the loop has work, but it is the turn of other sources. So this iteration must neither
+        // sleep nor dispatch the hub.
         if (takes_yield(hub))
             *timeout = 0;
         else
@@ -146,7 +146,7 @@ void cgrun_hub_yield(GSource *source, unsigned iterations, gint64 span)
     Hub *hub = (Hub *)source;
     if (PERTURBS(CGRUN_SITE_YIELD))
         iterations = 1 + PERTURBED(iterations);
-    hub->yields = iterations + 1; // one more, because the hub steps back for the rest of this iteration, too
+    hub->yields = iterations + 1; // plus 1, because the hub also steps back for the rest of this iteration
     hub->yield_span = span;
     hub->yield_end = 0;
 }
@@ -165,7 +165,7 @@ void cgrun_hub_note_interrupted(GSource *source)
 {
     Hub *hub = (Hub *)source;
     hub->poll_start = G_MAXINT64;
-    // If there are sentinels, they find out whether a foreign source was dispatched.
+    // If there are sentinels, they detect whether a foreign source was dispatched.
     if (hub->first == NULL)
         dispatched_acquit(&hub->dispatched);
 }

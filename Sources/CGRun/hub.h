@@ -9,8 +9,8 @@
 
 #include <pthread.h>
 
-// The table shows in which functions each field is written, and on which occasion. They write the fields on the loop's
-// thread only. If another thread iterates the context, prepare only clears the records, and check only sets saw_check.
+// The table shows which functions write each field, and when. They write the fields on the loop's thread only. If
+// another thread iterates the context, prepare only clears the records, and check only sets saw_check.
 //
 //                          prepare of the hub or   check of the   dispatch
 //                          of the first sentinel   hub
@@ -31,7 +31,7 @@ typedef struct {
 
     // Fairness: the hub steps back while `yields` is not 0.
     unsigned yields;
-    gint64 yield_span, yield_end; // the longest time to yield; when that time ends, 0 until the first iteration
+    gint64 yield_span, yield_end; // the longest time to yield; the end of that time, 0 until the first iteration
 
     // The state of the host's sleep, for the observers of waits.
     GSource *first, *last; // the sentinels, NULL while no observer needs them; each keeps the hub alive
@@ -40,7 +40,7 @@ typedef struct {
     gint64 poll_start; // as g_source_get_time(); G_MAXINT64 if the loop itself ended the poll, which is then no sleep
 } Hub;
 
-/// Whether another thread or a forked child iterates the context.
+/// Returns true if another thread or a forked child iterates the context.
 static inline bool cgrun_hub_is_elsewhere(const Hub *hub)
 {
     if (cgrun_has_forked())
@@ -48,13 +48,14 @@ static inline bool cgrun_hub_is_elsewhere(const Hub *hub)
     return hub->is_main ? !cgrun_is_main_thread() : !pthread_equal(hub->thread, pthread_self());
 }
 
-/// Whether the hub does nothing: another thread or our own driver iterates the context, or the hub is only a canary.
+/// Returns true if the hub does nothing, because another thread or our own driver iterates the context, or because the
+/// hub is only a canary.
 static inline bool cgrun_hub_is_silent(const Hub *hub)
 {
     return hub->dormant || hub->loop == NULL || cgrun_hub_is_elsewhere(hub);
 }
 
-/// Whether nothing of ours may become ready in this iteration: the hub is silent, or yields.
+/// Returns true if none of our sources may become ready in this iteration, because the hub is silent or yields.
 static inline bool cgrun_hub_steps_back(const Hub *hub)
 {
     return cgrun_hub_is_silent(hub) || hub->yields > 0;
@@ -84,7 +85,7 @@ static inline int cgrun_hub_begin_dispatch(Hub *hub)
 
 static inline void cgrun_hub_end_dispatch(Hub *hub, int depth)
 {
-    // If the depth has changed, a nested loop ran in a foreign callback, which has returned since.
+    // If the depth has changed, a foreign callback ran a nested loop, and has returned since.
     if (hub->depth != depth)
         dispatched_note_foreign(&hub->dispatched);
     hub->depth = depth - 1;

@@ -33,7 +33,7 @@ void cgrun_lock_init(cgrun_lock *lock)
 }
 
 // How often a thread tries to take a lock before it sleeps. A lock is held for less than a microsecond, unless its
-// holder was preempted. On a machine with one processor, the holder was always preempted.
+// holder was preempted. On a machine with one processor, the holder is always preempted.
 enum { LOOKS = 40 };
 
 static void relax(void)
@@ -74,8 +74,8 @@ void cgrun_lock_relax(int *looks)
 static const struct timespec *longest_sleep;
 
 // Called if membarrier(2) fails, because the process has sandboxed itself. From now on each release executes a fence. A
-// release that has already begun executes no fence, and may overlook a sleeping thread. Nothing shows when the last
-// such release has ended, so every sleep is limited from now on.
+// release that has already begun executes no fence, and may overlook a sleeping thread. The library cannot know when
+// the last such release ends, so every sleep has a time limit from now on.
 static __attribute__((noinline)) void go_over_to_fences(void)
 {
     static const struct timespec moment = {.tv_nsec = 10000000};
@@ -84,9 +84,10 @@ static __attribute__((noinline)) void go_over_to_fences(void)
 }
 
 // Executes a memory barrier on every thread of the process. A thread that releases the lock stores that the lock is
-// free, then loads `owed`. Its processor may swap the two. A thread that is about to sleep increments `owed`, calls
-// this function, and then tries to take the lock. So either the releasing thread sees `owed`, or the other thread gets
-// the free lock. Only a thread that sleeps pays for the barrier, because a sleep is expensive anyway.
+// free, then loads `owed`. The processor may swap these two accesses. A thread that is about to sleep increments
+// `owed`, calls this function, and then tries to take the lock. So either the releasing thread sees `owed`, or the
+// other thread takes the free lock. Only a thread that is about to sleep executes the barrier, because a sleep is
+// expensive anyway.
 static void finish_everywhere(void)
 {
     if (!cgrun_lock_needs_fence) {
@@ -94,7 +95,7 @@ static void finish_everywhere(void)
             return;
         go_over_to_fences();
     }
-    // Each release executes a fence as well, so its store and its load are in order.
+    // Each release also executes a fence, so the release's store and load are in order.
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -143,8 +144,8 @@ void cgrun_lock_wait(cgrun_lock *lock)
         uint32_t turn = __atomic_load_n(&lock->turn, __ATOMIC_SEQ_CST);
         __atomic_fetch_add(&lock->owed, 1, __ATOMIC_SEQ_CST);
         finish_everywhere();
-        // If this call takes the lock, `owed` stays incremented. That only causes a needless wake-up, which does no
-        // harm.
+        // If this call takes the lock, `owed` stays incremented. This only causes a needless wake-up, which is
+        // harmless.
         if (cgrun_lock_try(lock))
             return;
         const struct timespec *longest = __atomic_load_n(&longest_sleep, __ATOMIC_SEQ_CST);

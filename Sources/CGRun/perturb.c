@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides which sites deviate, and when. Each thread has its own stream of random numbers, so its deviations do not
-// depend on what the other threads do. A release build compiles nothing of this file.
+// depend on what the other threads do. In a release build, this file contains no code.
 
 #include "perturbed.h"
 
@@ -20,8 +20,8 @@ static const struct {
     const char *name;
     /// True if no trace of a run loop shows a deviation of the site: the program's code is called in the same order.
     bool is_quiet;
-    /// The lowest rate of the site. It is set for sites that are reached only once in the life of an object, because
-    /// the rate of GRUN_PERTURB would hardly ever hit them.
+    /// The lowest rate of the site. Some sites are reached only once in the life of an object. They need this minimum,
+    /// because the rate of GRUN_PERTURB would hardly ever make them deviate.
     unsigned permille;
 } sites[CGRUN_SITES] = {
     [CGRUN_SITE_SLICE] = {"slice", false, 0},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The macros by which the C files ask whether a site deviates. See cgrun-perturb.h.
+// The macros with which the C files check whether a site deviates. See cgrun-perturb.h.
 #ifndef PERTURBED_H
 #define PERTURBED_H
 

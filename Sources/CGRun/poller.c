@@ -3,12 +3,12 @@
 // queried into a slice of one array. One poll waits for the whole array. Then each context is checked with its slice of
 // the array and its priority.
 //
-// No user code runs in here, because GDK holds Wayland's read lock from prepare to check. GLib leaves out the check if
-// the poll set has changed meanwhile. To notice a check that was left out, the poller uses the hub in each context as a
-// canary, whose check() was then not called, either. The poller immediately queries, polls without waiting and checks
+// No user code runs in this file, because GDK holds Wayland's read lock from prepare to check. GLib skips the check if
+// the poll set has changed meanwhile. To notice a skipped check, the poller uses the hub in each context as a canary:
+// GLib has then not called the hub's check() either. The poller immediately queries, polls without waiting and checks
 // such a context again.
 //
-// This file is C, because every pass goes through it, and Swift could add reference counts and copies.
+// This file is written in C, because every pass executes it, and Swift could add reference counts and copies.
 
 #include "cgrun.h"
 #include "perturbed.h"
@@ -34,7 +34,7 @@ void cgrun_poller_clear(cgrun_poller *poller)
     *poller = (cgrun_poller){.records = NULL};
 }
 
-// Inlined, because every poll of ours executes it, and a call would cost 20 instructions.
+// This function is inlined, because each of our polls executes it, and a call would cost 20 instructions.
 __attribute__((always_inline)) static inline void query(
     cgrun_poller *poller, cgrun_polled *polled, unsigned first, gint *timeout)
 {
@@ -62,7 +62,7 @@ bool cgrun_poller_look(cgrun_poller *poller, cgrun_polled *polled, gint *timeout
     return is_ready;
 }
 
-// Repeats the poll and the check of a context whose check GLib left out. Uses memory of its own, because the poller's
+// Repeats the poll and the check of a context whose check GLib skipped. Uses separate memory, because the poller's
 // later slices have not been checked yet.
 static __attribute__((noinline)) bool check_again(const cgrun_polled *polled)
 {
@@ -140,9 +140,9 @@ int cgrun_poller_stuck_descriptor(cgrun_poller *poller)
     return -1;
 }
 
-// Whether a poll of the slice without waiting needs no system call. No call is needed if the slice has no record, or
-// only the record of GLib's wake-up descriptor, which only interrupts sleeps. The wake-up record has priority 0. So if
-// the context's priority is below 0, a single record belongs to a source.
+// Returns true if a poll of the slice without waiting needs no system call. No call is needed if the slice has no
+// record, or only the record of GLib's wake-up descriptor, which only interrupts sleeps. The wake-up record has
+// priority 0. So if the context's priority is below 0, a single record belongs to a source.
 static bool is_quiet(const cgrun_polled *polled)
 {
     return polled->count == 0 || (polled->count == 1 && polled->priority >= 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this is a build for the Thread Sanitizer. GCC defines a macro in such a build, and Clang reports the build by
+// IS_SANITIZED is true in a build for the Thread Sanitizer. GCC defines a macro in such a build, and Clang has
 // __has_feature().
 #ifndef SANITIZED_H
 #define SANITIZED_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sentinels are two GSources beside the hub. They find out when a host that iterates the context is about to sleep,
+// The sentinels are two GSources beside the hub. They detect when a host that iterates the context is about to sleep,
 // and when the host has slept. The sentinels exist while waits are observed, and while afterWaiting is due. If the mode
 // has observers, the sentinels also exist until the host's first pass.
 //
@@ -28,8 +28,8 @@ static gboolean first_prepare(GSource *source, gint *timeout)
     if (hub->dormant)
         return FALSE;
     dispatched_conclude(&hub->dispatched);
-    // If the depth has changed, a foreign callback has begun or ended a nested loop. Our own dispatches keep `depth` up
-    // to date, so they do not count as foreign.
+    // If the depth has changed, a foreign callback has begun or ended a nested loop. Our own dispatches update `depth`,
+    // so they do not count as foreign.
     if (hub->depth != g_main_depth())
         dispatched_note_foreign(&hub->dispatched);
     hub->depth = g_main_depth();
@@ -53,7 +53,7 @@ static gboolean first_dispatch(GSource *source, GSourceFunc callback, gpointer d
     return G_SOURCE_CONTINUE;
 }
 
-/// Whether the loop must prepare the host's sleep before the host may sleep.
+/// Returns whether the loop must prepare the host's sleep before the host may sleep.
 static bool wants_to_wait(const Hub *hub)
 {
     return !cgrun_hub_steps_back(hub) && !hub->funcs.may_sleep(hub->loop);

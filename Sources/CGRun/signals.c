@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals: the one handler of the process, and its listeners.
+// The library's signal handler, and the listeners of each signal.
 //
 // A listener has an eventfd. The handler only adds 1 to the eventfd of each listener for the signal. The kernel keeps
 // the count, and wakes the loops that poll the eventfd.
@@ -71,9 +71,9 @@ static unsigned enter(void)
 
 static void leave(unsigned row) { __atomic_fetch_sub(&inside[row], 1, __ATOMIC_SEQ_CST); }
 
-// Waits until no handler can use anything that was removed before the call. For that, the function closes each row in
-// turn, and waits until the closed row is empty. New handlers enter the other row meanwhile. With a single row, a flood
-// of signals could make this function wait forever.
+// Waits until no handler can use a listener or disposition that was removed before the call. The function closes each
+// row in turn, and waits until the closed row is empty. New handlers enter the other row meanwhile. With a single row,
+// a flood of signals could make this function wait forever.
 static void wait_for_handlers(void)
 {
     for (int rows = 0; rows < 2; rows++) {
@@ -89,7 +89,7 @@ static void tell_listeners(int signal)
     unsigned row = enter();
     for (cgrun_listener *each = __atomic_load_n(&listeners[signal], __ATOMIC_SEQ_CST); each;
          each = __atomic_load_n(&each->next, __ATOMIC_SEQ_CST))
-        // In libc's write(), pthread_cancel() could end the thread, and `inside` would count its handler forever.
+        // In libc's write(), pthread_cancel() could end the thread, and `inside` would count this handler forever.
         syscall(SYS_write, each->event, &one, sizeof one);
     leave(row);
 }
@@ -101,8 +101,8 @@ static bool is_ours(const struct sigaction *action)
     return action->sa_sigaction == note_signal;
 }
 
-// Whether the kernel has called our handler. The kernel calls it with all signals blocked. A handler of other code may
-// also call ours, but most likely without blocking all signals.
+// Returns whether the kernel has called our handler. The kernel calls our handler with all signals blocked. A handler
+// of other code may also call our handler, but most likely without blocking all signals.
 static bool is_called_by_kernel(void)
 {
     sigset_t mask;
@@ -172,8 +172,8 @@ static bool must_stay(const struct sigaction *action, bool replacing)
 static bool install(int signal, bool replacing)
 {
     // SA_RESTART: code that does not expect signals must not fail with EINTR. SA_ONSTACK: threads of other languages,
-    // such as Go, have small stacks, and another stack for handlers. While the handler runs all signals are blocked, so
-    // handlers do not nest on that stack.
+    // such as Go, have small stacks, and a separate stack for handlers. While the handler runs all signals are blocked,
+    // so handlers do not nest on that stack.
     struct sigaction ours = {.sa_sigaction = note_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     sigfillset(&ours.sa_mask);
     struct sigaction found;
@@ -210,7 +210,7 @@ static void remove_and_free(cgrun_listener *listener)
         next->previous = previous;
     __atomic_store_n(previous ? &previous->next : &listeners[listener->signal], next, __ATOMIC_SEQ_CST);
     // A handler that has read the eventfd's number may still write to it. After this wait the caller may close the
-    // eventfd, and the number may become another file's.
+    // eventfd, and another file may get its number.
     wait_for_handlers();
     g_free(listener);
 }
@@ -222,7 +222,7 @@ cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing)
         errno = EINVAL;
         return NULL;
     }
-    // libc reserves some signals, and refuses them with EINVAL, too. A sandbox sets another errno.
+    // libc reserves some signals, and also refuses them with EINVAL. A sandbox sets another errno.
     if (sigaction(signal, NULL, &found) != 0)
         return NULL;
     if (must_stay(&found, replacing)) {
@@ -246,7 +246,8 @@ cgrun_listener *cgrun_signal_listen(int signal, int event, bool replacing)
 
 void cgrun_signal_stop(cgrun_listener *listener)
 {
-    // Restore the former disposition first. From now on it handles the signals that arrive, so no signal is lost.
+    // Restore the former disposition first. From then on, this disposition applies to arriving signals, so no signal is
+    // lost.
     if (!listener->previous && !listener->next)
         put_back(listener->signal);
     remove_and_free(listener);

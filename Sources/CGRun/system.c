@@ -60,7 +60,7 @@ void cgrun_get_thread_name(char *name)
 }
 
 // Polls without waiting. The system call poll() costs less than ppoll(), which copies a time and handles a signal mask.
-// libc's poll() is not used, because it is a cancellation point.
+// This code does not call libc's poll(), because it is a cancellation point.
 static int look(struct pollfd *records, unsigned count)
 {
 #ifdef SYS_poll
@@ -73,7 +73,7 @@ static int look(struct pollfd *records, unsigned count)
 
 int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds)
 {
-    // GPollFD has the layout of pollfd: GLib itself passes it to poll().
+    // GPollFD has the same layout as pollfd, and GLib itself passes a GPollFD to poll().
     if (nanoseconds == 0)
         return look((struct pollfd *)records, count);
     if (nanoseconds < 0)
@@ -211,8 +211,8 @@ void cgrun_log_warning(const char *message)
 
 void cgrun_end_process(const char *message)
 {
-    // GLib's log is not used: its handlers are code of the program, and in a forked child its locks may stay locked
-    // forever.
+    // This function does not use GLib's log. The log's handlers are code of the program, and in a forked child its
+    // locks may stay locked forever.
     dprintf(STDERR_FILENO, "Fatal error: %s\n", message);
     abort();
 }

@@ -191,7 +191,7 @@ static gboolean beat_check(GSource *source)
     if (is_elsewhere(beat))
         return FALSE;
     // Store `host_polls` and `count` before reading `wants`. A watcher stores `wants` before it reads `host_polls` and
-    // `count`. With another order, each thread could miss the other thread's change.
+    // `count`. In another order, each thread could miss the other thread's change.
     __atomic_store_n(&beat->host_polls, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&beat->pulse.count, cgrun_beat_count(beat) + 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&beat->pulse.wants, __ATOMIC_SEQ_CST) & (CGRUN_BEAT_PARKED | CGRUN_BEAT_UNKNOWN))

@@ -3,7 +3,7 @@
 // The usual cause of a late report is that the watcher waits for a lock that the stalled thread holds.
 //
 // The writing thread takes only `lock`. A thread that holds `lock` does not allocate memory, log or call the program.
-// The writing thread allocates no memory, and writes by write(2). One writing thread serves all watchers of the
+// The writing thread allocates no memory, and writes with write(2). One writing thread serves all watchers of the
 // process, and ends when the last watcher ends.
 
 #define _GNU_SOURCE
@@ -27,7 +27,7 @@ typedef struct {
 
 struct cgrun_notice {
     cgrun_notice *next;
-    /// When to write the notice, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX if the notice is not scheduled.
+    /// The time to write the notice, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX if the notice is not scheduled.
     int64_t due;
     /// The text of the notice. The watcher that owns the notice changes the text only while the notice is not
     /// scheduled.
@@ -40,8 +40,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static cgrun_notice *notices;
 static bool has_thread;
 
-/// Held while the writing thread is started: pthread_create() allocates memory, so `lock` must not be held. The writing
-/// thread itself never takes `starting`.
+/// Held while the writing thread is started. `lock` must not be held then, because pthread_create() allocates memory.
+/// The writing thread itself never takes `starting`.
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 
 // MARK: Writing
@@ -92,7 +92,7 @@ static void *serve(void *unused)
     return NULL;
 }
 
-/// Starts the writing thread with all signals blocked, because signals are for the program's threads.
+/// Starts the writing thread with all signals blocked, because only the program's threads must handle signals.
 static int start_thread(void)
 {
     pthread_t thread;

@@ -18,7 +18,7 @@
 enum { FIRST_RECORDS = 256, FIRST_ITEMS = 64 };
 
 typedef struct {
-    /// 0 if this entry is free.
+    /// The item's key; 0 if this entry is free.
     uint64_t key;
     /// The ring's `head` at the item's last callout. In a free entry, the next free number; 0 if there is none.
     uint64_t last;
@@ -156,7 +156,7 @@ static void end_callouts(cgrun_ring *ring, uint32_t depth, int64_t now)
     }
 }
 
-/// Begins a callout. Returns how late the callout is, in nanoseconds.
+/// Begins a callout. Returns the callout's delay in nanoseconds.
 static int64_t begin_callout(cgrun_ring *ring, uint32_t depth, uint32_t number, int64_t due, int64_t now)
 {
     int64_t late = due != 0 && due < now ? now - due : 0;
@@ -177,8 +177,8 @@ void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int
     switch (kind) {
     case CGRUN_RECORD_POLL:
     case CGRUN_RECORD_POLLED:
-        // If a run is on the stack, a poll inside an open callout is a foreign loop's. Any other poll is made by our
-        // own run, and is not recorded.
+        // If a run is on the stack, a poll inside an open callout belongs to a foreign loop. Any other poll belongs to
+        // our own run, and is not recorded.
         if (depth != 0 && ring->open_depth != depth)
             return;
         break;
@@ -191,7 +191,7 @@ void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int
         end_callouts(ring, depth, now);
     }
     if (kind == CGRUN_RECORD_CALLOUT) {
-        // The item's number may belong to another ring, and be too large for this ring.
+        // If the item's number belongs to another ring, it may be too large for this ring.
         if (item >= ring->item_end)
             item = 0;
         extra = begin_callout(ring, depth, item, extra, now);
@@ -229,8 +229,8 @@ cgrun_record *cgrun_ring_copy(cgrun_ring *ring, uint64_t *count, uint64_t *lost)
     uint64_t begin = end > ring->size ? end - ring->size : 0;
     for (uint64_t index = begin; copies != NULL && index < end; index++)
         copy_record(&copies[index - begin], &ring->records[index & (ring->size - 1)]);
-    // The writer may at this moment overwrite the oldest record that was copied. A ring that can still grow overwrites
-    // no record: to grow the ring, the writer first waits for the lock.
+    // The writer may now be overwriting the oldest copied record. A ring that can still grow overwrites no record,
+    // because the writer first waits for the lock to grow the ring.
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     uint64_t now = GET(ring->head) + (ring->size < GET(ring->limit) ? 0 : 1);
     uint64_t first = now > ring->size ? now - ring->size : 0;
@@ -250,7 +250,8 @@ cgrun_record *cgrun_ring_copy(cgrun_ring *ring, uint64_t *count, uint64_t *lost)
 
 // MARK: Items
 
-/// The place of a key in the hash table. If the table does not have the key, this is the place at which to insert it.
+/// Returns the place of a key in the hash table. If the table does not have the key, returns the place at which to
+/// insert it.
 static uint32_t place_of(const uint32_t *places, uint32_t place_count, const Item *items, uint64_t key)
 {
     uint32_t place = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (place_count - 1);
@@ -269,7 +270,7 @@ uint32_t cgrun_ring_known_item(const cgrun_ring *ring, uint64_t key) { return nu
 uint32_t cgrun_ring_item(const cgrun_ring *ring, uint64_t recording, uint64_t key, uint64_t labels)
 {
     uint32_t number = ring->recording == recording ? number_of(ring, key) : 0;
-    // An odd key is made of a closure's code. It does not belong to an item, and callouts without an item have no
+    // An odd key contains the address of a closure's code. The key belongs to a callout without an item, which has no
     // label.
     return (key & 1) != 0 || ring->items[number].labels == labels ? number : 0;
 }

@@ -45,15 +45,15 @@ static uintptr_t interrupted_at(const ucontext_t *context)
 #endif
 }
 
-/// Notes the GSource that GLib dispatches. If the depth is not 0, g_main_current_source() allocates no memory and takes
-/// no lock: it only reads the thread's own memory.
+/// Stores the GSource that GLib dispatches. If the depth is not 0, g_main_current_source() allocates no memory and
+/// takes no lock: it only reads the thread's own memory.
 static void note_source(cgrun_sample *sample)
 {
     sample->depth = cgrun_thread_depth();
     sample->source[0] = '\0';
     GSource *source = sample->depth > 0 ? g_main_current_source() : NULL;
-    // g_source_get_context() is not used, because it logs a critical message if the GSource was destroyed in its own
-    // callback. Instead, read the member `context`, and check its offset.
+    // This code does not call g_source_get_context(), which logs a critical message if the GSource was destroyed in its
+    // own callback. Instead, it reads the member `context`, whose offset is checked here.
     _Static_assert(sizeof(gpointer) != 8 || offsetof(GSource, context) == 32, "the context of a GSource");
     sample->context = source != NULL ? source->context : NULL;
     const char *name = source != NULL ? g_source_get_name(source) : NULL;
@@ -61,7 +61,7 @@ static void note_source(cgrun_sample *sample)
         strncat(sample->source, name, sizeof sample->source - 1);
 }
 
-/// Notes the stack, beginning with the interrupted function. In the process's first call, which prepare() makes,
+/// Stores the stack, beginning with the interrupted function. In the process's first call, which prepare() makes,
 /// backtrace() may take locks and allocate memory; later calls do not. The walk continues past the signal's frame to
 /// the interrupted function.
 static void note_frames(cgrun_sample *sample, uintptr_t interrupted)
@@ -145,8 +145,8 @@ static int begin_answering(int signal)
 static void prepare(void)
 {
     void *first[2];
-    // The first call of backtrace() loads libgcc_s by dlopen(), so it waits for the loader's lock. A thread that holds
-    // the loader's lock may stall, so `asking` must not be held here.
+    // The first call of backtrace() loads libgcc_s with dlopen(), so it waits for the loader's lock. A thread that
+    // holds the loader's lock may stall, so `asking` must not be held here.
     backtrace(first, G_N_ELEMENTS(first));
     sem_init(&asked.answered, 0, 0);
 }

@@ -20,9 +20,9 @@
 
 // MARK: Loaded files
 
-/// The loaded file at an address, and its start in memory; NULL if there is no file. With glibc 2.35 or later, this
-/// function takes no lock. With an older glibc, the function must take the loader's lock, so it looks for the file only
-/// if `may_wait` is true.
+/// Returns the loaded file at an address, and its start in memory; NULL if there is no file. With glibc 2.35 or later,
+/// this function takes no lock. With an older glibc, the function must take the loader's lock, so it looks for the file
+/// only if `may_wait` is true.
 static const struct link_map *loaded_at(uintptr_t address, bool may_wait, const void **start)
 {
 #if __GLIBC_PREREQ(2, 35)
@@ -83,8 +83,8 @@ static bool image_open(Image *image, const char *path)
     return bytes != MAP_FAILED;
 }
 
-/// The address of `count` entries of `size` bytes at an offset of the file. NULL if the file is too short, or if the
-/// offset is not a multiple of 8.
+/// Returns the address of `count` entries of `size` bytes at an offset of the file. Returns NULL if the file is too
+/// short, or if the offset is not a multiple of 8.
 static const void *image_at(const Image *image, uint64_t offset, uint64_t count, size_t size)
 {
     if (offset > image->size || count > (image->size - offset) / size || offset % 8 != 0)
@@ -92,15 +92,15 @@ static const void *image_at(const Image *image, uint64_t offset, uint64_t count,
     return image->bytes + offset;
 }
 
-/// Whether a symbol is a function, and the function contains an offset.
+/// Returns true if a symbol is a function that contains an offset.
 static bool is_function_at(const ElfW(Sym) *symbol, uint64_t offset)
 {
     return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && offset >= symbol->st_value
         && offset - symbol->st_value < symbol->st_size;
 }
 
-/// A copy of the name of the function that contains an offset, from one table of symbols; NULL if no function in this
-/// table contains the offset.
+/// Returns a copy of the name of the function that contains an offset, from one table of symbols; NULL if no function
+/// in this table contains the offset.
 static char *name_in(const Image *image, const ElfW(Shdr) *table, const ElfW(Shdr) *texts, uint64_t offset)
 {
     uint64_t count = table->sh_size / sizeof(ElfW(Sym));
@@ -115,18 +115,18 @@ static char *name_in(const Image *image, const ElfW(Shdr) *table, const ElfW(Shd
     return NULL;
 }
 
-/// Whether a file on disk is the file that was loaded, and not a later version of the library. Compares the first 4,096
-/// bytes, which have the headers and usually the build ID. Device and inode are not compared, because on an overlay
-/// file system the kernel reports the device and inode of a layer.
+/// Returns true if a file on disk is the file that was loaded, and not a later version of the library. Compares the
+/// first 4,096 bytes, which have the headers and usually the build ID. Device and inode are not compared, because on an
+/// overlay file system the kernel reports the device and inode of a layer.
 static bool is_loaded(const Image *image, const void *start)
 {
     enum { PAGE = 4096 };
     return memcmp(image->bytes, start, MIN(image->size, PAGE)) == 0;
 }
 
-/// The name of the function at an offset of a loaded file, from the file's whole table of symbols. The table of symbols
-/// in memory lacks the functions that are not exported. NULL if the path now leads to another file, or if no function
-/// contains the offset.
+/// Returns the name of the function at an offset of a loaded file, from the file's whole table of symbols. The table of
+/// symbols in memory lacks the functions that are not exported. Returns NULL if the path now leads to another file, or
+/// if no function contains the offset.
 static char *name_in_file(const char *path, const void *start, uint64_t offset)
 {
     Image image;
@@ -149,9 +149,9 @@ static char *name_in_file(const char *path, const void *start, uint64_t offset)
 
 // MARK: Symbols in memory
 
-/// An entry of a loaded file's dynamic section as a pointer; NULL if there is no such entry. The loader has already
-/// added the file's base address to the entry. In a read-only section, as in the kernel's own file linux-vdso.so, the
-/// loader has not done so.
+/// Returns an entry of a loaded file's dynamic section as a pointer; NULL if there is no such entry. The loader has
+/// usually added the file's base address to the entry. In a read-only section, as in the kernel's own file
+/// linux-vdso.so, the entry does not contain the base address.
 static const void *dynamic_entry(const struct link_map *map, ElfW(Sxword) tag)
 {
     for (const ElfW(Dyn) *entry = map->l_ld; entry != NULL && entry->d_tag != DT_NULL; entry++) {
@@ -179,8 +179,8 @@ static uint32_t count_of_hashed(const uint32_t *table)
     return last + 1;
 }
 
-/// The name of the exported function at an address of a loaded file. This function reads only memory, because the file
-/// on disk may be deleted or replaced.
+/// Returns the name of the exported function at an address of a loaded file. This function reads only memory, because
+/// the file on disk may be deleted or replaced.
 static char *name_in_memory(const struct link_map *map, uintptr_t address)
 {
     const ElfW(Sym) *symbols = dynamic_entry(map, DT_SYMTAB);

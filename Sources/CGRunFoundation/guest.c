@@ -187,15 +187,15 @@ void cgrun_guest_invalidate_source(void *source) { CFRunLoopSourceInvalidate(sou
 static int port_of_probe(void *info) { return (int)(intptr_t)info; }
 static void probe_called(void *info) { (void)info; }
 
-/// Whether an epoll watches a descriptor. EPOLL_CTL_MOD fails for a descriptor that the epoll does not watch.
+/// Returns whether an epoll watches a descriptor. EPOLL_CTL_MOD fails for a descriptor that the epoll does not watch.
 static bool watches(int epoll, int descriptor)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = descriptor};
     return epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event) == 0;
 }
 
-/// The epoll that watches the descriptor; -1 if there is none. This function is called if /proc is not mounted. It
-/// tries the possible numbers of descriptors one after the other.
+/// Returns the epoll that watches the descriptor; -1 if there is none. This function is called if /proc is not mounted.
+/// It tries the possible descriptor numbers one after another.
 static int epoll_by_number(int descriptor)
 {
     struct rlimit limit = {0};
@@ -211,7 +211,8 @@ static int epoll_by_number(int descriptor)
 /// The epoll that watches the descriptor; -1 if there is none.
 static int epoll_that_watches(int descriptor)
 {
-    // /proc/self/fd is not used, because it shows the descriptors of the main thread, which may have ended.
+    // This code does not read /proc/self/fd, which shows the descriptors of the main thread, because that thread may
+    // have ended.
     DIR *files = opendir("/proc/thread-self/fd");
     if (files == NULL)
         return epoll_by_number(descriptor);

@@ -94,15 +94,15 @@ static bool object_read(Object *object, const struct dl_phdr_info *info)
 
 static uintptr_t page_of(const void *place) { return (uintptr_t)place & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1); }
 
-/// Whether the linker makes the page of a place read-only. The linker protects only whole pages. So if the protected
-/// region covers only the beginning of a page, this page stays writable.
+/// Returns whether the linker makes the page of a place read-only. The linker protects only whole pages. So if the
+/// protected region covers only the beginning of a page, this page stays writable.
 static bool is_protected(const Object *object, const void *place)
 {
     return (uintptr_t)place >= object->protected_from
            && (uintptr_t)place < page_of((void *)object->protected_to);
 }
 
-/// Whether the page is writable now. False if /proc/self/maps cannot be read.
+/// Returns whether the page is writable now. Returns false if /proc/self/maps cannot be read.
 static bool is_writable(uintptr_t page)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
@@ -126,7 +126,7 @@ static bool slot_write(const Object *object, void **slot, void *expected, void *
     bool protects = is_protected(object, slot);
     if (protects && (is_writable((uintptr_t)page) || mprotect(page, size, PROT_READ | PROT_WRITE) != 0))
         return false;
-    // If another thread has resolved the slot since we read it, the slot keeps the value of that thread.
+    // If another thread has resolved the slot since this thread read it, the slot keeps the other thread's value.
     __atomic_compare_exchange_n(slot, &expected, address, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     if (protects)
         mprotect(page, size, PROT_READ);

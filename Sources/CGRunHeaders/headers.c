@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of the C interface by itself: it needs no other header, and warns of nothing.
+// Compiles the header of the C interface alone, to check that it needs no other header and causes no warnings.
 
 #include <grun/grun.h>

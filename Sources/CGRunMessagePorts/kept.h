@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptors that are closed in a forked child. Open such a descriptor between the two calls below, and close it by
-// cgrun_kept_close().
+// Descriptors that are closed in a forked child. Open such a descriptor between calls of the two functions below, and
+// close it with cgrun_kept_close().
 #ifndef CGRUN_KEPT_H
 #define CGRUN_KEPT_H
 

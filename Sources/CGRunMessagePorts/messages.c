@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message ports: the packets of a socket, and sealed memory, which nobody can change any more.
+// Message ports: the packets of a socket, and sealed memory, which no process can change any more.
 
 #define _GNU_SOURCE
 
@@ -73,7 +73,7 @@ ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descript
 {
     union {
         struct cmsghdr header;
-        // Room for one descriptor more than a packet may carry, so that a packet with too many is refused.
+        // Room for one descriptor more than a packet may carry, so that a packet with too many descriptors is refused.
         char space[CMSG_SPACE(sizeof(int) * (CGRUN_PACKET_DESCRIPTORS + 1))];
     } control;
     struct iovec part = {bytes, size};
@@ -104,8 +104,7 @@ ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descript
     }
     if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
         close_all(descriptors, found);
-        // MSG_CTRUNC: the kernel has delivered the descriptors for which there were numbers left, and dropped the
-        // others.
+        // MSG_CTRUNC: the kernel has delivered as many descriptors as there were free numbers, and dropped the others.
         errno = message.msg_flags & MSG_TRUNC ? EBADMSG : EMFILE;
         return -1;
     }
@@ -129,7 +128,7 @@ bool cgrun_packet_all_taken(int socket)
 {
     int bytes = 0;
     // The kernel wakes the waiting sender before it subtracts the last byte of the received packet. So a number of
-    // bytes that is less than the size of a header counts as zero. If a sandbox forbids the call, everything counts as
+    // bytes that is less than the size of a header counts as zero. If a sandbox forbids the call, all packets count as
     // received. Otherwise the sender would wait forever.
     return syscall(SYS_ioctl, socket, SIOCOUTQ, &bytes) != 0 || (size_t)bytes < sizeof(cgrun_packet);
 }
@@ -200,13 +199,13 @@ const void *cgrun_memory_map(int memory, uint64_t size)
     struct statfs system;
     int seals = fcntl(memory, F_GET_SEALS);
     // Without the seals the sender could change pages while this process reads them, or remove pages, which causes a
-    // SIGBUS. A file of huge pages is refused, too: if no such page is free, a read causes a SIGBUS.
+    // SIGBUS. A file of huge pages is also refused, because a read causes a SIGBUS if no huge page is free.
     if (seals < 0 || (seals & SEALED) != SEALED || fstat(memory, &status) != 0 || fstatfs(memory, &system) != 0 ||
         system.f_type != TMPFS_MAGIC || (uint64_t)status.st_size != size) {
         errno = EBADMSG;
         return NULL;
     }
-    // The mapping is private, because before Linux 6.7 the kernel refuses shared mappings of sealed memory, also for
+    // The mapping is private, because before Linux 6.7 the kernel refuses shared mappings of sealed memory, even for
     // reading. No page is mapped in advance, because the memory may never be read.
     void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, memory, 0);
     return bytes == MAP_FAILED ? NULL : bytes;

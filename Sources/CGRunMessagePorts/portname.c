@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of message ports. A name has a lock file and a socket file in a directory of the user's.
+// The names of message ports. A name has a lock file and a socket file in a directory of the user.
 
 #define _GNU_SOURCE
 
@@ -21,7 +21,8 @@
 // The sticky bit tells systemd-tmpfiles not to remove the lock file.
 enum { DIRECTORY_MODE = 0700, LOCK_MODE = S_ISVTX | 0600, SOCKET_MODE = 0600 };
 
-// fchmod() does not work for a descriptor that was opened with O_PATH, so this uses the descriptor's path in /proc.
+// fchmod() does not work for a descriptor that was opened with O_PATH, so this function uses the descriptor's path in
+// /proc.
 static bool set_mode(int descriptor, mode_t mode)
 {
     char path[sizeof CGRUN_DESCRIPTOR_FILES + 12];
@@ -53,14 +54,14 @@ int cgrun_port_directory_open(int outer, const char *name, bool makes)
 {
     if (makes && mkdirat(outer, name, DIRECTORY_MODE) != 0 && errno != EEXIST)
         return -1;
-    // With O_PATH the directory need not be readable.
+    // With O_PATH, this call works even if the directory is not readable.
     int directory = openat(outer, name, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     struct stat status;
     if (directory < 0 || fstat(directory, &status) != 0)
         return directory;
     // If the owner's bits are missing in the directory's mode, a umask has removed them. The process that made the
-    // directory has not set the mode yet, or was killed before it could do so. If other users may enter the directory,
-    // its mode stays as it is, because they may have put files into the directory.
+    // directory has not set the mode yet, or was killed before. If other users may enter the directory, its mode stays
+    // as it is, because they may have put files into the directory.
     if (is_only_for_this_user(&status) && (status.st_mode & DIRECTORY_MODE) != DIRECTORY_MODE &&
         !set_mode(directory, DIRECTORY_MODE)) {
         int error = errno;
@@ -115,7 +116,7 @@ static int open_lock(int directory, const char *name)
 {
     int lock = make_or_open_lock(directory, name);
     // EACCES: a umask has removed the owner's bits from the mode of the lock file. The process that made the file has
-    // not set the mode yet, or was killed before it could do so.
+    // not set the mode yet, or was killed before.
     if (lock < 0 && errno == EACCES && set_file_mode(directory, name, LOCK_MODE))
         lock = make_or_open_lock(directory, name);
     return lock;
@@ -220,7 +221,7 @@ static bool is_of_this_user(int socket)
 
 int cgrun_port_accept(int listener)
 {
-    // This question comes before accept4(2), because a shortage that prevents the answer would lose an accepted peer.
+    // This check precedes accept4(2), because a failure of the check after that call would lose an accepted peer.
     int are_users_known = cgrun_are_users_known();
     if (are_users_known < 0)
         return -1;
@@ -229,7 +230,7 @@ int cgrun_port_accept(int listener)
     if (peer < 0 || (are_users_known && is_of_this_user(peer)))
         return peer;
     cgrun_kept_close(peer);
-    // ECONNABORTED, and not EPERM, which a sandbox returns if it forbids accept4(2).
+    // The errno is ECONNABORTED and not EPERM, because a sandbox that forbids accept4(2) returns EPERM.
     errno = ECONNABORTED;
     return -1;
 }

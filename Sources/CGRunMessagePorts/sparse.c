@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out whether the memory of a message has holes, which are pages that its sender has never written.
+// Checks whether the memory of a message has holes, which are pages that its sender has never written.
 //
 // To find a hole, the kernel searches every page, which takes 10 to 40 ms for 1 GiB. A peer can send the same memory
-// thousands of times, so the answers for 64 pieces of memory are kept. An answer stays true, because sealed memory
+// thousands of times, so the answers for 64 pieces of memory are kept. An answer stays valid, because sealed memory
 // cannot change. Memory is recognized by its device, inode number, size and time of change.
 
 #define _GNU_SOURCE
@@ -27,7 +27,7 @@ typedef struct {
 /// would displace the answers for larger memory.
 enum { SMALL = 1 << 20, ANSWERS = 64 };
 
-// The answers. The next one to be replaced has the index `next_answer`. Guarded by `lock`.
+// The answers. The next answer to be replaced has the index `next_answer`. Guarded by `lock`.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Answer answers[ANSWERS];
 static unsigned next_answer;
@@ -60,8 +60,8 @@ static void keep_answer(const Answer *answer)
     pthread_mutex_unlock(&lock);
 }
 
-/// Whether a piece of memory has no hole. `st_blocks` does not show that, because blocks may lie behind the end of the
-/// file. If a sandbox forbids lseek(), the memory counts as whole.
+/// Finds out whether a piece of memory has no hole. `st_blocks` does not show this, because blocks may lie behind the
+/// end of the file. If a sandbox forbids lseek(), the memory counts as whole.
 static bool look_up(int memory, off_t size)
 {
     off_t hole = lseek(memory, 0, SEEK_HOLE);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out whether this process can tell other users from its own user. In a user namespace, every user that the
-// namespace does not map has the overflow number. If the process itself has this number, it cannot tell those users
-// from its own user.
+// Checks whether this process can distinguish other users from its own user. In a user namespace, every user that the
+// namespace does not map has the overflow number. If the process itself has this number, it cannot distinguish those
+// users from its own user.
 
 #define _GNU_SOURCE
 
@@ -31,7 +31,8 @@ static bool read_text(const char *path, char *text, size_t size)
     return count >= 0;
 }
 
-// Each line of the map has the first number inside the namespace, the first number outside, and the count of numbers.
+// Each line of the map contains the first number inside the namespace, the first number outside, and the count of
+// numbers.
 static bool maps_everybody(const char *map)
 {
     uint64_t all = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GTK in a test program. The library does not link GTK: it looks up the functions of the GTK that the program links.
+// Uses GTK in a test program. The library does not link GTK, but looks up the functions of the GTK that the program
+// links.
 
 #define _GNU_SOURCE
 
@@ -23,8 +24,8 @@ static void note_thread(void)
         grun_testing_gtk_on_thread(gettid());
 }
 
-// These two functions stand in front of GTK's, so that a call on a wrong thread is noticed where it is made. GTK 3
-// passes the program's arguments, GTK 4 passes nothing.
+// These two functions are called instead of GTK's own functions, so that a call on a wrong thread is noticed
+// immediately. GTK 3 has the program's arguments as parameters; GTK 4 has no parameters.
 __attribute__((visibility("default"))) void gtk_init(void *count, void *arguments);
 __attribute__((visibility("default"))) int gtk_init_check(void *count, void *arguments);
 
@@ -45,7 +46,7 @@ int gtk_init_check(void *count, void *arguments)
 
 int cgrun_testing_gtk_version(void)
 {
-    // Since 4.6.
+    // This function exists since GTK 4.6.
     if (dlsym(RTLD_DEFAULT, "gdk_texture_save_to_png_bytes") != NULL)
         return 4;
     return dlsym(RTLD_DEFAULT, "gtk_main_quit") != NULL ? 3 : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether another thread of the process has work. Swift's runtime does not say how many tasks are ready to run, but
-// each of them has a thread that is running or about to run.
+// Checks whether another thread of the process has work. Swift's runtime does not report how many tasks are ready to
+// run, but each ready task has a thread that is running or about to run.
 
 #define _GNU_SOURCE
 
@@ -19,7 +19,7 @@ typedef struct {
     bool is_found;
 } busy_thread;
 
-// Threads that ran all the time while a test waited for them. Used by the main thread only.
+// The threads that never slept while a test waited for them. Used by the main thread only.
 static busy_thread ignored[64];
 static unsigned ignored_count;
 
@@ -53,7 +53,8 @@ static bool read_state(int folder, const char *thread, state *found)
     if (length <= 0)
         return false;
     text[length] = 0;
-    // The name of the thread comes before the state, but no newline can be in it. D is a short wait in the kernel.
+    // The thread's name comes before the state, but cannot contain a newline. The state D is a short wait in the
+    // kernel.
     const char *line = strstr(text, "\nState:\t");
     found->is_running = line != NULL && (line[8] == 'R' || line[8] == 'D');
     found->waits = number_after(text, "\nvoluntary_ctxt_switches:\t");
@@ -61,7 +62,7 @@ static bool read_state(int folder, const char *thread, state *found)
     return true;
 }
 
-// Whether the thread is ignored, and has not waited since then. Notes that the scan has found the thread.
+// Returns true if the thread is ignored and has not waited since. Records that the scan has found the thread.
 static bool is_ignored(pid_t thread, unsigned long waits)
 {
     for (unsigned i = 0; i < ignored_count; i++) {
@@ -73,8 +74,8 @@ static bool is_ignored(pid_t thread, unsigned long waits)
     return false;
 }
 
-// Forgets the ignored threads that a scan has not found: they have waited or ended. Their numbers can belong to other
-// threads later.
+// Removes the ignored threads that a scan has not found, because they have waited or ended. Their numbers can belong to
+// other threads later.
 static void forget_others(void)
 {
     unsigned kept = 0;
@@ -84,7 +85,7 @@ static void forget_others(void)
     ignored_count = kept;
 }
 
-// Reads the states of all other threads. If `ignores` is true, ignores those that run.
+// Reads the states of all other threads. If `ignores` is true, ignores the running threads.
 static scan look(bool ignores)
 {
     scan all = {.do_sleep = true};
@@ -111,8 +112,8 @@ static scan look(bool ignores)
     return all;
 }
 
-// A scan reads one thread after the other. Two threads that wake each other in turn may both be seen asleep. So a
-// second scan must find that no thread has run in between.
+// A scan reads one thread after another. So two threads that wake each other in turn may both seem to sleep. A second
+// scan must confirm that no thread has run in between.
 bool cgrun_testing_other_threads_sleep(void)
 {
     scan first = look(false);

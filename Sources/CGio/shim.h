@@ -7,6 +7,7 @@
 #include <gio/gio.h>
 #include <gio/gfiledescriptorbased.h>
 #include <gio/gunixfdlist.h>
+#include <gio/gunixinputstream.h>
 #include <gio/gunixoutputstream.h>
 #include <gio/gunixsocketaddress.h>
 #include <sys/uio.h>
@@ -27,6 +28,7 @@ static const GDBusConnectionFlags cglib_dbus_connection_server = G_DBUS_CONNECTI
 static const GDBusConnectionFlags cglib_dbus_connection_bus = G_DBUS_CONNECTION_FLAGS_MESSAGE_BUS_CONNECTION;
 static const GDBusCallFlags cglib_dbus_call_no_auto_start = G_DBUS_CALL_FLAGS_NO_AUTO_START;
 static const GDBusCallFlags cglib_dbus_call_interactive = G_DBUS_CALL_FLAGS_ALLOW_INTERACTIVE_AUTHORIZATION;
+static const GDBusCapabilityFlags cglib_dbus_capability_descriptors = G_DBUS_CAPABILITY_FLAGS_UNIX_FD_PASSING;
 static const GDBusSignalFlags cglib_dbus_signal_none = G_DBUS_SIGNAL_FLAGS_NONE;
 static const GDBusSignalFlags cglib_dbus_signal_no_match_rule = G_DBUS_SIGNAL_FLAGS_NO_MATCH_RULE;
 
@@ -41,8 +43,9 @@ static const GFileCopyFlags cglib_file_copy_no_fallback_for_move = G_FILE_COPY_N
 static const GFileCopyFlags cglib_file_copy_default_permissions = G_FILE_COPY_TARGET_DEFAULT_PERMS;
 static const GFileMonitorFlags cglib_file_monitor_watch_moves = G_FILE_MONITOR_WATCH_MOVES;
 
-// Reads only what the page cache has, so the call does not wait for a disk. glibc declares preadv2() only with
-// _GNU_SOURCE, which cannot be defined here any more. The flag's value is that of the kernel, for old headers.
+// Reads only data that is in the page cache, so the call does not wait for a disk.
+//
+// glibc declares preadv2() only with _GNU_SOURCE, which cannot be defined here any more. Old headers lack the flag.
 ssize_t preadv2(int, const struct iovec *, int, off_t, int);
 
 static inline gssize cgio_read_cached(int descriptor, void *buffer, gsize count)

@@ -17,7 +17,7 @@ extension Call {
     func descriptors(_ first: UnsafePointer<gint>?, _ count: guint) -> [Int32]? {
         guard requires(first != nil || count == 0, "fds != NULL || n_fds == 0") else { return nil }
         // A message can carry 16 descriptors of the program and one descriptor for the data. Sending 17 descriptors of
-        // the program fails. So if the array is longer, reading 17 elements is enough to make the call fail.
+        // the program fails. So if the array is longer, reading the first 17 elements is enough to make the call fail.
         return Array(UnsafeBufferPointer(start: first, count: min(Int(clamping: count), Int(CGRUN_PACKET_DESCRIPTORS))))
     }
 
@@ -56,8 +56,8 @@ final class CMessage {
         }
     }
 
-    /// The data as a `GBytes`. The `GBytes` is made at the first access, because many programs do not need it, and a
-    /// sender can make the first read of its data slow.
+    /// The data as a `GBytes`. The `GBytes` is made at the first access. Many programs do not need it, and a sender can
+    /// make the first read of the data slow.
     var bytes: OpaquePointer? {
         if let bytes = madeBytes.load(ordering: .acquiring) { return bytes }
         let new = data.makeBytes()
@@ -107,8 +107,7 @@ public func grun_message_take_fds(
 ) -> UnsafeMutablePointer<gint>? {
     Call.of { call in
         count?.pointee = 0
-        // A lock guards the descriptors. In a forked child this lock must not be taken, because it may stay locked
-        // forever.
+        // A lock guards the descriptors. In a forked child, do not take this lock, because it may stay locked forever.
         guard let message = call.message(message), !Fork.refuses("") else { return nil }
         let descriptors = message.takeDescriptors()
         if descriptors.isEmpty { return nil }

@@ -67,8 +67,8 @@ extension GRunLoop.MessagePort: InvalidationNotifier {}
 extension GRunLoop.RemoteMessagePort: InvalidationNotifier {}
 
 extension Call {
-    /// Adds a C function that is called when the port becomes invalid. If the port becomes invalid because it is being
-    /// freed, the function gets NULL instead of the port, because no code can take a reference to the port any more.
+    /// Adds a C function that is called when the port becomes invalid. While the port is being freed, no code can take
+    /// a reference to it. So in this case the function gets NULL instead of the port.
     func addInvalidationFunction(
         _ function: GRunPortInvalidationFunc?, _ data: gpointer?, _ notify: GDestroyNotify?,
         to port: some InvalidationNotifier

@@ -10,8 +10,8 @@ typealias SharedMessage = GRunLoop.PortMessage.Shared
 private let isMessage: StaticString = "message != NULL"
 
 extension Call {
-    /// Returns the port message, for functions that take its lock. If the pointer is NULL, or in a forked child, writes
-    /// a log message and returns nil.
+    /// Returns the port message, for functions that take the message's lock. If the pointer is NULL, or in a forked
+    /// child, writes a log message and returns nil.
     func portMessage(_ pointer: OpaquePointer?) -> SharedMessage? {
         let message: SharedMessage? = object(pointer, isMessage)
         return message == nil || Fork.refuses("") ? nil : message

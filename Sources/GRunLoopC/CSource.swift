@@ -5,7 +5,7 @@
 public import CGRunHeaders
 import GRunLoop
 
-/// The C functions of a version-0 source. The source retains this object, so this object does not retain the source.
+/// The C functions of a version-0 source. The source retains this object, so this object must not retain the source.
 private final class SourceClosure: Closure<GRunSourceFunc>, @unchecked Sendable {
     unowned(unsafe) var source: GRunLoop.Source?
 

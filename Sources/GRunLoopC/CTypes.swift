@@ -7,8 +7,8 @@ import GRunLoop
 
 typealias ErrorPlace = UnsafeMutablePointer<UnsafeMutablePointer<GError>?>
 
-/// Registers types with GObject. If the process has a second copy of the library, all types of this second copy are 0,
-/// because only one copy can register these names.
+/// Registers types with GObject. In a second copy of the library in the process, all types are 0, because only one copy
+/// can register these names.
 enum Types {
     static func boxed(_ name: String) -> GType { registered { GRunLoop.registerBoxedType(named: name) } }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of a function of the C interface. Its functions check the arguments before other Swift code uses them.
+// A call of a function of the C interface. The methods of this type check the arguments before other Swift code uses
+// them.
 //
 // No argument from C may make Swift trap. If an argument is wrong, the function does what g_return_if_fail() does: it
 // logs a g_critical() that names the function and the condition, and returns.
@@ -119,11 +120,12 @@ struct Call {
         requires(place == nil || place?.pointee == nil, "error == NULL || *error == NULL")
     }
 
-    /// Whether the calling thread is the loop's own. On another thread, or in a forked child, logs a message and
-    /// returns false.
+    /// Returns whether the calling thread is the loop's own thread. On another thread, or in a forked child, logs a
+    /// message and returns false.
     func isOwnThread(_ loop: GRunLoop) -> Bool { loop.isOnOwnThreadForC }
 
-    /// Returns the loop if the calling thread is the loop's own. Otherwise logs a critical message and returns nil.
+    /// Returns the loop if the calling thread is the loop's own thread. Otherwise logs a critical message and returns
+    /// nil.
     func ownLoop(_ pointer: OpaquePointer?) -> GRunLoop? { loop(pointer).flatMap { isOwnThread($0) ? $0 : nil } }
 }
 
@@ -168,7 +170,7 @@ extension GRunLoop.Instant {
     init(microseconds: gint64) { self.init(wholeNanoseconds: Int64(nanosecondsOf: microseconds)) }
 
     /// The date in microseconds on the clock of g_get_monotonic_time(). If the date is before the clock's zero, the
-    /// result is 0, because a negative number means that there is no date.
+    /// result is 0. A negative number would mean that there is no date.
     var microseconds: gint64 {
         let date = wholeNanoseconds
         return date == .max ? .max : gint64(Swift.max(0, date / 1000))

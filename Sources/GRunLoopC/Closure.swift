@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A C function with its user data, for a Swift closure that calls it.
+// A C function with its user data. A Swift closure calls this function.
 
 import CGRunHeaders
 import GRunLoop

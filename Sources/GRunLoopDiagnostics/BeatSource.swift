@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Swift wrapper of the GSource in beat.c. While a loop is watched or recorded, this GSource notes when each poll of
-// the loop's host begins and ends.
+// The Swift wrapper of the GSource in beat.c. While a loop is watched or recorded, this GSource records when each poll
+// of the loop's host begins and ends.
 
 import CGRun
 import CGRunDiagnostics

@@ -17,8 +17,8 @@ enum Environment {
             loop, threshold: threshold, signal: StallWatcher.usualSignal, isLogged: true,
             tell: GRunLoop.StallMonitor.logger(of: loop))
         // The watcher lives until the loop's thread ends. If no thread can be created for the watcher, the loop is not
-        // watched. This error is not logged, because a log handler may use `GRunLoop.current`, and that loop is still
-        // being created.
+        // watched. The failure is not logged, because a log handler may use `GRunLoop.current`, which is still being
+        // created.
         _ = watcher.start()
     }
 
@@ -50,7 +50,7 @@ enum Environment {
         }
     }
 
-    /// Logs that `GRUN_STALLS` is not a duration. A separate thread logs this, because a log handler may use
+    /// Logs that `GRUN_STALLS` is not a duration. A separate thread logs this message, because a log handler may use
     /// `GRunLoop.current`, and the calling thread's loop is still being created.
     private static func complain() {
         var thread = pthread_t()

@@ -6,7 +6,7 @@ package import GRunLoop
 
 extension GRunLoop {
     /// Starts a ``StallMonitor`` and returns the monitor's number, which is not 0. If `handler` is nil, stalls are
-    /// logged. Any thread can release the last reference to the handler.
+    /// logged. The last reference to the handler may be released on any thread.
     package func watchStalls(
         threshold: Duration, _ handler: (@Sendable (StallReport) -> Void)?
     ) throws(SystemError) -> UInt64 {

@@ -6,9 +6,9 @@ enum FunctionName {
         "GRunLoop", "GRunLoopDiagnostics", "GRunLoopMessagePorts", "GRunLoopC", "GRunLoopFoundation",
     ]
 
-    /// Returns the short name of a function, as in "closure #1 in Worker.init(asking:)". A name that is not a demangled
-    /// Swift name is returned unchanged. Returns nil for functions of this library and thunks of the compiler, because
-    /// their names do not help the reader of a timeline.
+    /// Returns the short name of a function, such as "closure #1 in Worker.init(asking:)". A name that is not a
+    /// demangled Swift name is returned unchanged. Returns nil for functions of this library and thunks of the
+    /// compiler, because their names do not help the reader of a timeline.
     static func brief(_ full: String) -> String? {
         var rest = withoutSpecializations(full)
         var closures = ""
@@ -82,7 +82,7 @@ enum FunctionName {
             switch text[index] {
             case "(", "[", "<", "{": depth += 1
             case ")", "]", "}": depth -= 1
-            // The `>` of an arrow is not a bracket.
+            // The `>` of `->` is not a bracket.
             case ">" where index == text.startIndex || text[text.index(before: index)] != "-": depth -= 1
             default: break
             }

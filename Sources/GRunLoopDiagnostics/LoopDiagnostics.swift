@@ -20,7 +20,7 @@ final class LoopDiagnostics: LoopProbe {
     // MARK: Guarded by the loop's lock
 
     /// The number of stall monitors that watch the loop. If this number is not zero, or if a timeline records,
-    /// `beatSource` notes when a host polls.
+    /// `beatSource` records when a host polls.
     private(set) var watchers = 0
     private var beatSource: BeatSource?
 
@@ -76,13 +76,13 @@ final class LoopDiagnostics: LoopProbe {
         }
     }
 
-    /// While the loop is watched or recorded, adds a GSource that notes when the host's polls begin and end. Otherwise
-    /// removes this GSource. A loop that drives itself never has this GSource.
+    /// While the loop is watched or recorded, adds a GSource that records when the host's polls begin and end.
+    /// Otherwise removes this GSource. A loop that drives itself never has this GSource.
     func hostWillPollLocked(of loop: GRunLoop) {
         guard recordsHost(of: loop) || watchers > 0 else { return stopNotingPollsLocked() }
         guard beatSource == nil, let context = loop.homeContextLocked else { return }
         beatSource = BeatSource(of: beat, in: context)
-        // GLib prepares the new source in the next iteration only, so note the poll of this iteration here.
+        // GLib prepares the new source only in the next iteration, so record the poll of this iteration here.
         cgrun_beat_note_poll(beat)
     }
 
@@ -119,11 +119,11 @@ final class LoopDiagnostics: LoopProbe {
 
     // MARK: Stall monitors
 
-    /// Begins to watch the loop. Returns a kick that interrupts the present sleep, because the loop adds `beatSource`
-    /// only at the beginning of a sleep.
+    /// Begins to watch the loop. The loop adds `beatSource` only at the beginning of a sleep, so this function returns
+    /// a kick that interrupts the present sleep.
     func beginWatchLocked(_ loop: GRunLoop) -> Kick? {
-        // While no monitor watches, the loop does not note its callouts. So a callout that was noted earlier may be
-        // outdated.
+        // While no monitor watches, the loop does not record its callouts. So a callout that was recorded earlier may
+        // be outdated.
         if watchers == 0 { loop.forgetCalloutsLocked() }
         watchers += 1
         cgrun_count_inspecting(1)
@@ -136,7 +136,7 @@ final class LoopDiagnostics: LoopProbe {
         if watchers == 0 { stopNotingPollsLocked() }
     }
 
-    /// Whether a host polls now; nil if the host's polls are not noted.
+    /// Whether a host polls now; nil if the host's polls are not recorded.
     var isHostPollingLocked: Bool? { beatSource == nil ? nil : cgrun_beat_host_polls(beat) }
 
     /// Returns whether the loop waits, is busy or has ended.
@@ -181,7 +181,7 @@ final class LoopDiagnostics: LoopProbe {
 
     /// Adds a record that is not about an item.
     ///
-    /// - Parameter thread: the thread that has woken the loop, in a record of a wake-up.
+    /// - Parameter thread: in a record of a wake-up, the thread that woke the loop.
     @inline(__always) private func record(
         _ kind: cgrun_record_kind, _ extra: Int64 = 0, thread: UInt32 = 0, of loop: GRunLoop
     ) {
@@ -203,8 +203,8 @@ final class LoopDiagnostics: LoopProbe {
         cgrun_ring_put_in(ring, Recording.number, loop.currentModeAddress, kind, item, extra)
     }
 
-    /// Returns the loop's recorder for the recording that is under way, and makes this recorder if necessary. Nil if
-    /// nothing is recorded.
+    /// Returns the loop's recorder for the recording that is under way, and makes this recorder if necessary. Returns
+    /// nil if no recording is under way.
     private func activeRecorder(of loop: GRunLoop) -> Recorder? {
         if let recorder, recorder.isCurrent { return recorder }
         return changeRecorder(of: loop)
@@ -235,9 +235,9 @@ final class LoopDiagnostics: LoopProbe {
         self.recorder = nil
     }
 
-    /// Returns whether a host's polls are recorded. If so, notes in the recorder that a host drives the loop. Any
-    /// thread that iterates the home context may call this function. On another thread than the loop's own, the result
-    /// is false.
+    /// Returns whether a host's polls are recorded. If true, also stores in the recorder that a host drives the loop.
+    /// Any thread that iterates the home context may call this function. On a thread other than the loop's own thread,
+    /// the result is false.
     private func recordsHost(of loop: GRunLoop) -> Bool {
         guard loop.isCurrent, let recorder = activeRecorder(of: loop) else { return false }
         recorder.noteHost()

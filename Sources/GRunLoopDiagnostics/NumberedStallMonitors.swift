@@ -21,7 +21,7 @@ enum NumberedStallMonitors {
         // monitors, and releasing a monitor also releases the program's handler.
         let (id, seen) = lock.withLock { () -> (UInt64, [GRunLoop.StallMonitor]) in
             var seen: [GRunLoop.StallMonitor] = []
-            // Drop the monitors that have ended with their loops.
+            // Remove the monitors that ended because their loops ended.
             for (id, entry) in known {
                 if let monitor = entry.monitor { seen.append(monitor) } else { known[id] = nil }
             }

@@ -13,7 +13,7 @@ final class Recorder: @unchecked Sendable {
     struct Item {
         let kind: ItemKind?
         var label: String?
-        /// A detail that a report shows besides the kind, such as "every 0.016 s" or "descriptor 5".
+        /// A detail of the item that a report shows besides the item's kind, such as "every 0.016 s" or "descriptor 5".
         let detail: String?
         /// The address of the code of the item's closure; 0 if the address is not known.
         let code: UInt
@@ -92,14 +92,14 @@ final class Recorder: @unchecked Sendable {
     // MARK: Items and their numbers
 
     /// Returns the key of a callout in the ring. If the callout has an item, the key is the item's address. Otherwise
-    /// the key is an odd number, made of the address of the closure's code and the kind of callout.
+    /// the key is an odd number, which combines the address of the closure's code and the kind of callout.
     static func key(_ mark: CalloutMark, code: UInt) -> UInt64 {
         if mark.item != 0 { return UInt64(mark.item) }
         return UInt64(code) << 6 | UInt64(mark.code) << 1 | 1
     }
 
-    /// Returns the number of a callout's item. An item without a number gets one, and the item's label is read again.
-    /// Returns 0 if there is no memory left. Call this function without a lock, right before the callout.
+    /// Returns the number of a callout's item. An item without a number gets a number, and the item's label is read
+    /// again. Returns 0 if there is no memory left. Call this function without a lock, right before the callout.
     func number(of mark: CalloutMark, _ key: UInt64, code: UInt) -> UInt32 {
         let object = mark.object
         // Read the version before the label. If another thread sets a label between the two reads, this version is

@@ -12,8 +12,8 @@ final class Recording: @unchecked Sendable {
     private static let lock = Lock.take()
     /// The recording that is under way. Guarded by `lock`.
     nonisolated(unsafe) private static var current: Recording?
-    /// The number of the recording that is under way; 0 if there is none. A loop compares it with its recorder's number
-    /// to notice that another recording has begun.
+    /// The number of the recording that is under way; 0 if there is none. A loop compares this number with its
+    /// recorder's number to notice that another recording has begun.
     private static let currentNumber = Atomic<UInt64>(0)
     /// Guarded by `lock`.
     nonisolated(unsafe) private static var lastNumber: UInt64 = 0
@@ -98,8 +98,8 @@ final class Recording: @unchecked Sendable {
         }
     }
 
-    /// Makes a loop's recorder for the recording that is under way. Returns nil if nothing is recorded, or if there is
-    /// no memory left.
+    /// Makes a loop's recorder for the recording that is under way. Returns nil if no recording is under way, or if
+    /// there is no memory left.
     static func makeRecorder(of loop: GRunLoop) -> Recorder? {
         let known = lock.withLock { current.map { ($0, $0.number) } }
         guard let (recording, number) = known else { return nil }
@@ -109,7 +109,7 @@ final class Recording: @unchecked Sendable {
     }
 
     private func add(_ recorder: Recorder) {
-        // The closure returns the removed recorder, so that this recorder is released after the lock.
+        // The closure returns the removed recorder, so that the recorder is released after unlocking.
         _ = lock.withLock { () -> Recorder? in
             recorders.append(recorder)
             let ended = recorders.lazy.filter(\.hasEnded).count
@@ -137,7 +137,7 @@ final class Recording: @unchecked Sendable {
     }
 
     /// Adds `change` to the number of traces and recorders, which includes 1 for the recording that is under way. While
-    /// this number is zero, no stage or callout is recorded.
+    /// this number is zero, loops record no stages or callouts.
     static func count(_ change: Int32) {
         cgrun_count_tracing(change)
         cgrun_count_inspecting(change)

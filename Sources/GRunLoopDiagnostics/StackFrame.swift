@@ -34,8 +34,8 @@ extension GRunLoop {
             self.file = file.map { String(cString: $0) }
         }
 
-        /// The function and its file, as in "parse(_:) in hello". If the function's name is not known, the address
-        /// stands in its place.
+        /// The function and its file, as in "parse(_:) in hello". If the function's name is not known, the text
+        /// contains the address instead.
         public var description: String {
             (function ?? "0x" + String(address, radix: 16)) + (file.map { " in \($0)" } ?? "")
         }

@@ -13,9 +13,9 @@ extension GRunLoop {
     /// ```
     ///
     /// Waiting is not a stall, however long the loop waits. A callback of the host that takes longer than the threshold
-    /// is a stall, because GTK programs usually stall in such callbacks. A host that iterates does not stall, even if
-    /// its sources of higher priority never let ``GRunLoop`` run. If callouts are nested, the report is about the
-    /// innermost callout.
+    /// is a stall, because GTK programs usually stall in such callbacks. A host that keeps iterating does not stall,
+    /// even if its sources of higher priority never let ``GRunLoop`` run. If callouts are nested, the report is about
+    /// the innermost callout.
     ///
     /// A separate thread watches the loop, and sleeps while the loop waits. To take a backtrace, the separate thread
     /// sends a signal to the loop's thread, usually once for each stall. The separate thread also sends the signal if a
@@ -48,21 +48,21 @@ extension GRunLoop {
         ///
         /// - Parameters:
         ///   - loop: the loop to watch. A loop in virtual time is watched by the real clock.
-        ///   - threshold: the duration from which a callout is a stall. Values below a millisecond, including zero and
-        ///     negative values, mean a millisecond.
+        ///   - threshold: the shortest duration of a callout that counts as a stall. Values below a millisecond,
+        ///     including zero and negative values, mean a millisecond.
         ///   - signal: the signal that is sent to the loop's thread. The program must not have a handler for this
         ///     signal. Nil means `SIGURG`.
         ///   - handler: called when a stall is noticed, and again when the stall is over. The handler is called on the
-        ///     thread that watches, which has all signals blocked. A stall is noticed late by at most an eighth of the
-        ///     threshold, or by a millisecond if that is longer. If the loop's thread does not handle the signal, the
-        ///     report comes 200 ms later. If another thread calls ``stop()``, one more call of the handler may begin
-        ///     after ``stop()`` has returned. The handler must not wait for a lock that the loop's thread holds:
-        ///     `print()` waits if that thread holds the lock of standard output. If the handler is nil, read
-        ///     ``reports`` instead.
+        ///     thread that watches, which has all signals blocked. The delay until a stall is noticed is at most an
+        ///     eighth of the threshold, or a millisecond if that is longer. If the loop's thread does not handle the
+        ///     signal, the report comes 200 ms later. If another thread calls ``stop()``, one more call of the handler
+        ///     may begin after ``stop()`` has returned. The handler must not wait for a lock that the loop's thread
+        ///     holds. For example, `print()` waits if that thread holds the lock of standard output. If the handler is
+        ///     nil, read ``reports`` instead.
         /// - Throws: ``SystemError``, if the system has no thread left, or in a forked child.
         ///
-        /// Threads: any. If another thread than the loop's calls this initializer, a callout that is already under way
-        /// is reported as ``StallReport/Callout-swift.enum/unknown``.
+        /// Threads: any. If a thread other than the loop's thread calls this initializer, a callout that is already
+        /// under way is reported as ``StallReport/Callout-swift.enum/unknown``.
         public convenience init(
             _ loop: GRunLoop, threshold: Duration, signal: Int32? = nil,
             handler: (@Sendable (StallReport) -> Void)? = nil
@@ -96,8 +96,8 @@ extension GRunLoop {
 
         /// Whether the monitor can take a backtrace of the loop's thread. This property is false if the signal cannot
         /// have a handler, or already had another handler when the monitor began. Then reports have no frames, and
-        /// callbacks of a host are not reported. While the loop's thread blocks the signal, reports also have no frames
-        /// and callbacks of a host are not reported, although this property is true.
+        /// callbacks of a host are not reported. The same is true while the loop's thread blocks the signal, but then
+        /// this property is true.
         ///
         /// Threads: any.
         public var hasFrames: Bool { watcher.signalError == 0 }
@@ -110,7 +110,8 @@ extension GRunLoop {
 
         /// Stops the monitor. A second call does nothing.
         ///
-        /// Threads: any, also in the handler. This function does not wait for a call of the handler that is under way.
+        /// Threads: any, also inside the handler. This function does not wait for a call of the handler that is under
+        /// way.
         public func stop() {
             guard !Fork.isChild else { return }
             watcher.end()

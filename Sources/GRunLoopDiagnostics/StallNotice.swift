@@ -13,7 +13,7 @@ import GRunLoop
 final class StallNotice {
     private typealias Report = GRunLoop.StallReport
 
-    /// If the report with names takes longer than this, the notice is written.
+    /// If the report with names takes longer than this time, the notice is written.
     private static let grace: Nanoseconds = 50_000_000
 
     /// Nil while this object is closed.

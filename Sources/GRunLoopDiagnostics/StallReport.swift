@@ -28,7 +28,7 @@ extension GRunLoop {
             case idleWork
             /// The receiver of a port.
             case port
-            /// A callback of the host, such as an idle function of GTK. It is not an item of the loop.
+            /// A callback of the host, such as an idle function of GTK. The callback is not an item of the loop.
             case host
             /// An unknown callout: either it began before the loop was watched, or it cannot be read because another
             /// thread holds the loop's lock.
@@ -39,7 +39,7 @@ extension GRunLoop {
         public enum Driver: Hashable, Sendable {
             /// A run of the loop.
             case loop
-            /// A foreign main loop, such as GTK's.
+            /// A foreign main loop, such as the main loop of GTK.
             case host
         }
 
@@ -60,9 +60,9 @@ extension GRunLoop {
         public let driver: Driver
         /// Whether the callout has returned.
         public private(set) var isOver: Bool
-        /// How long the callout has taken so far or, if ``isOver`` is true, in total. This value is inexact: the
-        /// monitor notices the callout's beginning up to an eighth of the threshold late. The monitor notices the
-        /// callout's end up to 5 ms late, and later if a handler is still being called.
+        /// How long the callout has taken so far or, if ``isOver`` is true, in total. The value is approximate. The
+        /// monitor may notice the callout's beginning late, by up to an eighth of the threshold. It may notice the
+        /// callout's end 5 ms late, or later if a handler is still being called.
         public private(set) var duration: Duration
 
         private let stack: Stack?
@@ -87,8 +87,8 @@ extension GRunLoop {
             return report
         }
 
-        /// The functions on the thread's stack when the stall was noticed, the innermost first. There are at most 96
-        /// frames. Empty if no backtrace could be taken: see ``StallMonitor/hasFrames``.
+        /// The functions on the thread's stack when the stall was noticed, the innermost first. The array has at most
+        /// 96 frames. It is empty if no backtrace could be taken: see ``StallMonitor/hasFrames``.
         ///
         /// The names of the functions are looked up at the first access to this property, which takes some
         /// milliseconds. With glibc 2.35 or later, this lookup does not wait for a thread that stalls inside

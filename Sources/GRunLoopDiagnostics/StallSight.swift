@@ -11,14 +11,14 @@ struct StallSight {
     let callout: GRunLoop.StallReport.Callout
     let mode: GRunLoop.Mode?
     let driver: GRunLoop.StallReport.Driver
-    /// The number of GLib dispatches on the stack that the loop knows of. If the stack has more dispatches, a foreign
-    /// loop runs inside the callout.
+    /// The number of GLib dispatches on the stack that the loop knows about. If the stack has more dispatches, a
+    /// foreign loop runs inside the callout.
     let deepest: Int
     /// The loop's home context. Only a callback of this context can be a stall of the loop's host.
     let home: OpaquePointer?
 
-    /// Whether a callback of the host has stalled, perhaps in a foreign loop that runs inside one of our callouts.
-    /// `depth` is the number of GLib dispatches on the stack, or 0 if this number is not known.
+    /// Returns whether a callback of the host has stalled, perhaps in a foreign loop that runs inside one of our
+    /// callouts. `depth` is the number of GLib dispatches on the stack, or 0 if this number is not known.
     func isHosts(depth: Int) -> Bool { callout == .host || depth > deepest }
 
     /// The value for a loop whose lock another thread holds.
@@ -68,8 +68,8 @@ extension GRunLoop.StallReport.Callout {
         case .idleWork: self = .idleWork
         case .port: self = .port
         case .observer:
-            // `map` is not used, because in a debug build the first call of a generic function allocates memory for
-            // metadata.
+            // This code does not call `map`, because in a debug build the first call of a generic function allocates
+            // memory for metadata.
             if let activity = mark.activity { self = .observer(activity) } else { self = .unknown }
         }
     }

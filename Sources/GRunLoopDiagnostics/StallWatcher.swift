@@ -4,9 +4,10 @@
 // The watcher reads the loop's state at intervals. If two successive reads give the same state, the callout has not
 // returned between them.
 //
-// The stalled thread may hold any lock: the allocator's, the dynamic linker's, the log's. Until the notice of a stall
-// is scheduled, the watching thread allocates no memory, and waits only briefly for a lock. After that, the watching
-// thread may wait longer, but never while it holds the loop's lock: the program's threads would wait for this lock.
+// The stalled thread may hold any lock, such as the lock of the allocator, the dynamic linker or the log. Until the
+// notice of a stall is scheduled, the watching thread allocates no memory, and waits only briefly for a lock. After
+// that, the watching thread may wait longer, but never while it holds the loop's lock, because the program's threads
+// may need this lock.
 
 import CGRun
 import CGRunDiagnostics
@@ -16,7 +17,7 @@ import Glibc
 final class StallWatcher: @unchecked Sendable {
     typealias Report = GRunLoop.StallReport
 
-    /// The default signal. A process without a handler for this signal ignores it, and few programs have such a
+    /// The default signal. A process without a handler for this signal ignores the signal, and few programs have a
     /// handler.
     static let usualSignal = SIGURG
     /// How long the watcher waits until the loop's thread answers the signal. On a busy machine, the loop's thread may
@@ -49,7 +50,7 @@ final class StallWatcher: @unchecked Sendable {
     private var isEnded = false
     /// An object that the watcher keeps alive until its thread has ended. Guarded by the lock.
     private var keeper: AnyObject?
-    /// The error number that says why no backtrace of the loop's thread can be taken; 0 if one can be taken.
+    /// The error number that explains why no backtrace of the loop's thread can be taken; 0 if backtraces are possible.
     let signalError: Int32
     private let notice = StallNotice()
 
@@ -58,7 +59,7 @@ final class StallWatcher: @unchecked Sendable {
     private var nudges: UInt32 = 0
     private var seen = LoopSight.waits
     private var since: Nanoseconds = 0
-    /// The report of a stall that is not over yet; nil if no such stall was reported.
+    /// The report of the stall that is not over yet; nil if there is none.
     private var told: Report?
     private let sample = UnsafeMutablePointer<cgrun_sample>.allocate(capacity: 1)
     /// For tests: how often the watcher has checked the loop. Guarded by the lock.
@@ -99,8 +100,8 @@ final class StallWatcher: @unchecked Sendable {
             cgrun_beat_want(beat, UInt32(CGRUN_BEAT_UNKNOWN))
         }
         loop.lock.withLock { diagnostics.beginWatchLocked(loop) }?.send()
-        // Block all signals before creating the watching thread, because the new thread inherits the mask. Signals are
-        // for the program's threads.
+        // Block all signals before creating the watching thread, because the new thread inherits the signal mask. Only
+        // the program's threads must handle signals.
         var all = sigset_t()
         var former = sigset_t()
         sigfillset(&all)
@@ -146,8 +147,8 @@ final class StallWatcher: @unchecked Sendable {
 
     private func watch() {
         setThreadName("stall monitor")
-        // A handler may have called fork(). In the forked child, take no lock: a thread of the parent may have held it
-        // during the fork, so that it stays locked forever.
+        // A handler may have called fork(). In the forked child, take no lock. A thread of the parent may have held the
+        // lock during the fork, so the lock would stay locked forever.
         while !Fork.isChild, !isToEnd() {
             let sight = look()
             let now = Nanoseconds.now()
@@ -174,7 +175,7 @@ final class StallWatcher: @unchecked Sendable {
         stop()
     }
 
-    /// Takes a literal, which ends with a NUL, because passing a `String` to C would allocate memory.
+    /// The parameter is a literal, which ends with a NUL, because passing a `String` to C would allocate memory.
     private func setThreadName(_ name: StaticString) {
         cgrun_set_thread_name(UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self))
     }
@@ -184,7 +185,7 @@ final class StallWatcher: @unchecked Sendable {
     }
 
     /// Returns the time until the next check: an eighth of the threshold, or less if the callout reaches the threshold
-    /// earlier. This time is a millisecond at least. While a reported stall is not over, the time is 5 ms, so that the
+    /// earlier. The time is at least a millisecond. While a reported stall is not over, the time is 5 ms, so that the
     /// end of the stall is noticed soon.
     private func interval(at now: Nanoseconds) -> Nanoseconds {
         if told != nil { return 5_000_000 }
@@ -195,7 +196,7 @@ final class StallWatcher: @unchecked Sendable {
         if !Fork.isChild { endStall(at: .now()) }
         guard !Fork.isChild else { return }
         letGo()
-        // Release the keeper after the lock. This thread may own the last reference, and the keeper's deinit takes the
+        // Release the keeper after unlocking. This thread may own the last reference, and the keeper's deinit takes the
         // lock.
         let keeper = lock.withLock {
             isEnded = true
@@ -213,8 +214,8 @@ final class StallWatcher: @unchecked Sendable {
 
     /// Sleeps until a callout of the loop begins, or until a host's poll has ended.
     ///
-    /// - Parameter untilBeat: true if the loop's state is busy, but the thread runs no callout. Then the watcher sleeps
-    ///   only if this state is unchanged. If false, the watcher sleeps only if the loop still waits.
+    /// - Parameter untilBeat: true if the loop's state is busy, but the thread runs no callout. In this case, the
+    ///   watcher sleeps only if the state is unchanged. If false, the watcher sleeps only if the loop still waits.
     private func park(untilBeat: Bool = false) {
         guard loop.lock.lock(within: Self.longestWait) else { return wait(from: .now()) }
         // Set the flag before the check of the loop's state. If the loop's thread does not see the flag, it changed the
@@ -230,9 +231,9 @@ final class StallWatcher: @unchecked Sendable {
         if seen != .hasEnded { wait(from: since) }
     }
 
-    /// Returns what the loop does now. If another thread holds the loop's lock, only the count of callouts can be read,
-    /// and an unchanged count means an unchanged state. If the count is still unchanged when the lock is free, the
-    /// callout is the same one. Then `seen` gets the values of `sleep` and `frame`, which could not be read before.
+    /// Returns the activity of the loop. If another thread holds the loop's lock, only the count of callouts can be
+    /// read, and an unchanged count means an unchanged state. If the count is still unchanged when the lock is free,
+    /// the callout has not changed. Then `seen` gets the values of `sleep` and `frame`, which could not be read before.
     private func look() -> LoopSight {
         guard loop.lock.lock(within: Self.longestWait) else {
             let count = cgrun_beat_count(beat)
@@ -255,11 +256,11 @@ final class StallWatcher: @unchecked Sendable {
     }
 
     /// Reads the details of the callout. While another thread holds the lock of the labels, this function tries again.
-    /// Between two tries it does not hold the loop's lock, because the program's threads may wait for the loop's lock.
+    /// It releases the loop's lock between two tries, because the program's threads may wait for that lock.
     private func details() -> CalloutDetails {
         var details = CalloutDetails()
         var looks = 0
-        // `for` is not used, because in a debug build the first iteration over a range allocates memory.
+        // This loop is not a `for` loop, because in a debug build the first iteration over a range allocates memory.
         repeat {
             if looks > 0 { usleep(1_000) }
             looks += 1
@@ -274,8 +275,8 @@ final class StallWatcher: @unchecked Sendable {
     }
 
     /// Takes a backtrace of a loop whose state has not changed within the threshold, and reports the stall. Returns
-    /// false if the loop's thread runs no callback, or if this cannot be found out because the signal cannot be used
-    /// for backtraces.
+    /// false if the loop's thread runs no callback, or if the watcher cannot check this because it cannot take
+    /// backtraces.
     private func examine(at now: Nanoseconds) -> Bool {
         guard let sight = sight() else { return true }
         let hasSample = ask()
@@ -283,7 +284,7 @@ final class StallWatcher: @unchecked Sendable {
             // Only a backtrace shows whether a callback of the host is running.
             guard hasSample else {
                 // The loop's thread blocks the signal, or is in the kernel. To avoid constant signals, try again only
-                // after the time of another threshold.
+                // after another full threshold.
                 since = now
                 return signalError == 0
             }

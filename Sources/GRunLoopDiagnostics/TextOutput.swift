@@ -62,8 +62,8 @@ struct JSONText {
 }
 
 struct OutputFile {
-    /// The bytes of the path, including the NUL. This is not a `String`, because a path from C or from the environment
-    /// is not always UTF-8.
+    /// The bytes of the path, including the NUL. The type is not `String`, because a path from C or from the
+    /// environment is not always UTF-8.
     private let path: [CChar]
 
     init(_ path: UnsafePointer<CChar>) { self.path = Array(UnsafeBufferPointer(start: path, count: strlen(path) + 1)) }
@@ -94,13 +94,13 @@ struct OutputFile {
         }
     }
 
-    /// Whether another user has put this entry into a sticky folder such as `/tmp`, to which several users can write. A
-    /// planted link could make the process overwrite one of its own files, and a planted pipe could block the process.
-    /// The kernel refuses planted links only with `fs.protected_symlinks`. An entry that belongs to this user is safe,
-    /// because no other user can replace it in a sticky folder.
+    /// Returns whether another user has put this entry into a sticky folder such as `/tmp`, to which several users can
+    /// write. A planted link could make the process overwrite one of its own files, and a planted pipe could block the
+    /// process. The kernel refuses planted links only with `fs.protected_symlinks`. An entry that belongs to this user
+    /// is safe, because no other user can replace it in a sticky folder.
     private func isPlanted(_ entry: stat) -> Bool {
         var place = stat()
-        // Append a dot to the folder's path, because this path is empty if the file's path has no slash.
+        // Append a dot to the folder's path, because the folder's path is empty if the file's path has no slash.
         guard stat(folder + [CChar(UInt8(ascii: ".")), 0], &place) == 0 else { return false }
         return place.st_mode & S_ISVTX != 0 && place.st_mode & 0o022 != 0
             && entry.st_uid != geteuid() && entry.st_uid != place.st_uid
@@ -132,7 +132,7 @@ struct OutputFile {
     ) -> Int32 {
         let descriptor = open(path, flags, 0o644)
         guard descriptor >= 0 else { return errno }
-        // Set the mode before the first byte, so that a user who must not read the file never can.
+        // Set the mode before the first byte is written, so that a user without permission can never read the file.
         var error = mode.map { fchmod(descriptor, $0) == 0 ? 0 : errno } ?? 0
         for part in parts where error == 0 { error = writeAll(part, to: descriptor) }
         // Some file systems report only at close() that the disk is full.

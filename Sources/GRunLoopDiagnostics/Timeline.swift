@@ -21,18 +21,18 @@ extension GRunLoop {
     ///
     /// After ``start()``, the recording of each loop begins with the loop's next event. The timeline keeps the latest
     /// records of each loop, up to the limit. The picture shows how many earlier records were lost. A timeline does not
-    /// keep items alive. Recording an event takes about 40 ns. It takes longer when an item is called for the first
-    /// time, and when the memory for records grows. While no timeline records, a loop is as fast as without a timeline.
+    /// keep items alive. Recording an event takes about 40 ns. The first call of an item and the growth of the memory
+    /// for records take longer. While no timeline records, a loop is as fast as without a timeline.
     ///
     /// To record the process from its first loop on, set the environment variable `GRUN_TIMELINE`, as in
     /// `GRUN_TIMELINE=run.html ./program`. The picture is written when the process calls `exit()` or returns from its
-    /// main function, but not after a signal, `_exit()` or a crash. `%p` in the name stands for the process id. If the
-    /// name ends in `.json`, the picture is written as ``Format/chromeJSON``. If the program starts another timeline,
-    /// the recording for `GRUN_TIMELINE` ends.
+    /// main function, but not after a signal, `_exit()` or a crash. In the name, `%p` is replaced by the process id. If
+    /// the name ends in `.json`, the picture is written as ``Format/chromeJSON``. If the program starts another
+    /// timeline, the recording for `GRUN_TIMELINE` ends.
     ///
     /// If a descriptor or libdispatch ends a sleep, the picture does not show which thread caused the event. The
-    /// picture does not show GLib's dispatches individually: under a host, all work outside the loop is shown as the
-    /// host's.
+    /// picture does not show GLib's dispatches individually: under a host, all work outside the loop appears as work of
+    /// the host.
     ///
     /// Threads: any. There is no corresponding Core Foundation type; Apple's Instruments shows similar pictures.
     public final class Timeline: Sendable {
@@ -43,8 +43,8 @@ extension GRunLoop {
             /// Trace events, for Perfetto and Chrome's viewer.
             case chromeJSON
 
-            /// Chooses the format by a file's name: ``chromeJSON`` if the name ends in `.json`, in small letters or
-            /// capitals, otherwise ``html``.
+            /// Selects the format by a file's name: ``chromeJSON`` if the name ends in `.json`, in lower or upper case,
+            /// otherwise ``html``.
             ///
             /// Threads: any.
             public init(fileName: String) {
@@ -85,7 +85,7 @@ extension GRunLoop {
         /// Stops the recording, and keeps its records. If the timeline is started again, its picture gets new lanes for
         /// the later records. Does nothing if the timeline does not record.
         ///
-        /// Threads: any. If the caller is not a loop's own thread, that thread may still add one record after this
+        /// Threads: any. If another thread calls this method, a loop's own thread may still add one record after the
         /// call.
         public func stop() {
             guard !Fork.isChild else { return }
@@ -113,7 +113,7 @@ extension GRunLoop {
         ///
         /// Threads: any. The time depends on the number of records: some milliseconds for each thousand.
         public func write(to path: String, as format: Format) throws(SystemError) {
-            // For a C function, the path would end at the NUL, so another file would be written.
+            // A C function would end the path at the NUL, and would write to another file.
             if path.utf8.contains(0) { throw .failed(call: "write(2)", errno: EINVAL, path: path) }
             try write(to: OutputFile(path), as: format)
         }

@@ -139,8 +139,8 @@ extension JSONText {
         list(loop.marks) { $0.numbers([$1.time, Int64($1.stage), Int64($1.depth)]) }
         raw(",\"wakeUps\":")
         list(loop.wakeUps) { text, wakeUp in
-            // The kernel reuses the ids of ended threads. So among the loops whose thread had this id, find one that
-            // was recorded when the wake-up was sent.
+            // The kernel reuses the ids of ended threads. So find the loop whose thread had this id and which was being
+            // recorded when the wake-up was sent.
             let sender =
                 loops.lastIndex {
                     $0.thread == wakeUp.thread && ($0.from...$0.to).contains(wakeUp.sent)

@@ -58,7 +58,7 @@ struct TimelinePicture {
 
     let program: String
     let process: Int32
-    /// When the recording began, as a time since 1970.
+    /// The time when the recording began, since 1970.
     let start: timespec
     let duration: Nanoseconds
     private(set) var modes: [String] = []
@@ -135,8 +135,8 @@ struct TimelinePicture {
     private func name(of recorder: Recorder) -> String {
         if recorder.isVirtual { return "virtual time" }
         if recorder.isMain { return "main" }
-        // A thread without a name of its own inherits the name of the thread that created it. This name is usually the
-        // program's.
+        // A thread without its own name inherits the name of the thread that created it. This is usually the name of
+        // the program.
         let name = threads[recorder.thread] ?? ""
         return name.isEmpty || program.hasPrefix(name) ? "thread \(recorder.thread)" : name
     }
@@ -167,7 +167,7 @@ private struct SpanMaker {
     private(set) var wakeUps: [TimelinePicture.WakeUp] = []
     /// The indices in `spans` of the spans that have not ended, the innermost last.
     private var open: [Int] = []
-    /// Whether a host drives the thread while no run of ours is on the stack.
+    /// True if a host drives the thread while no run of our loop is on the stack.
     private var isHosted = false
 
     init(began: Nanoseconds, modes: [Int], items: [UInt32: Int]) {
@@ -182,7 +182,7 @@ private struct SpanMaker {
         switch cgrun_record_kind(UInt32(record.kind)) {
         case CGRUN_RECORD_ENTER:
             if depth == 1, record.extra == Int64(CGRUN_DRIVER_LOOP.rawValue) {
-                // No host's loop is below this run on the stack, so a host's loop that ran earlier has ended. No record
+                // This run was not called from a host's loop, so a host's loop that ran earlier has ended. No record
                 // has the time of this end.
                 isHosted = false
                 dropHost()
@@ -234,7 +234,8 @@ private struct SpanMaker {
                 item: kind == .callout ? items[record.item] ?? -1 : -1, late: kind == .callout ? record.extra : 0))
     }
 
-    /// Begins a span of a host. Its depth is 0, or one more than the depth of the callout in which a foreign loop runs.
+    /// Begins a span of a host. The span's depth is 0, or one more than the depth of the callout in which a foreign
+    /// loop runs.
     private mutating func beginForeign(_ kind: Span.Kind, _ record: cgrun_record, _ time: Nanoseconds) {
         isHosted = true
         let depth = record.depth == 0 ? 0 : Int(record.depth) + 1
@@ -242,7 +243,7 @@ private struct SpanMaker {
         begin(kind, record, time, depth: depth)
     }
 
-    /// Ends the open spans of this depth and all deeper ones.
+    /// Ends the open spans of this depth and all deeper spans.
     private mutating func close(from depth: Int, at time: Nanoseconds) {
         end(at: time) { $0.depth >= depth }
     }

@@ -71,7 +71,7 @@ extension GRunLoop {
             /// The handler of a port, or the task that awaits its messages.
             case port(Port)
 
-            /// Returns nil if the mark does not stand for a callout. Call this initializer during the callout, because
+            /// Returns nil if the mark does not represent a callout. Call this initializer during the callout, because
             /// the mark does not retain the item.
             init?(_ mark: CalloutMark) {
                 let item = mark.object
@@ -126,8 +126,8 @@ extension GRunLoop {
             public enum Kind: Sendable {
                 /// A stage has begun.
                 case stage(Stage)
-                /// The program's code is called. If an observer is called, `activity` is the activity about which the
-                /// observer is told.
+                /// The program's code is called. If an observer is called, `activity` is the activity of which the
+                /// observer is notified.
                 case callout(Callout, activity: Activity? = nil)
             }
 
@@ -140,7 +140,7 @@ extension GRunLoop {
             /// The time of the event, on the loop's clock.
             public let time: Instant
 
-            /// A line of ``Trace/lines``: what happened, indented by the depth.
+            /// A line of ``Trace/lines``: a text for the event, indented by the depth.
             public var description: String {
                 let what =
                     switch kind {
@@ -170,7 +170,7 @@ extension GRunLoop {
             Lock.giveBack(lock)
         }
 
-        /// The recorded events, in the order of time. Threads: any.
+        /// The recorded events, the oldest first. Threads: any.
         public var events: [Event] {
             // Copy each element. If the result shared the array's memory, the next append would have to copy all
             // events.
@@ -183,7 +183,7 @@ extension GRunLoop {
         /// Removes all events. The recording continues. Threads: any.
         public func removeAll() {
             guard !Fork.refuses("Trace.removeAll") else { return }
-            // Release the events after the lock. An event may own the last reference to an item, and the item's deinit
+            // Release the events after unlocking. An event may own the last reference to an item, and the item's deinit
             // is user code.
             _ = lock.withLock { () -> [Event] in
                 defer { recorded = [] }
@@ -200,7 +200,8 @@ extension GRunLoop {
         }
     }
 
-    /// Begins to record this loop's stages and callouts in `trace`, which replaces an earlier trace of this loop.
+    /// Begins to record this loop's stages and callouts in `trace`. If the loop already has a trace, `trace` replaces
+    /// it.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. There is no corresponding Core
     /// Foundation function.

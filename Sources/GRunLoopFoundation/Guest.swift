@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A guest: Foundation's run loop of one thread, which our loop of the same thread serves. This file begins and ends
-// serving. GuestModes.swift has the modes, GuestNotices.swift records new work, and GuestTurns.swift does that work.
+// A guest: Foundation's run loop of one thread, which our loop of the same thread serves. The code in this file begins
+// and ends serving. GuestModes.swift manages the modes, GuestNotices.swift records new work, and GuestTurns.swift does
+// that work.
 //
 // While Core Foundation does not run its loop, work arrives in two ways. Timers and version-1 sources make the epoll of
 // their mode readable, and our loop watches this epoll. But no descriptor becomes readable for blocks, wake-ups and
@@ -14,8 +15,8 @@ import Synchronization
 
 final class Guest: @unchecked Sendable {
     let loop: GRunLoop
-    /// Core Foundation's loop. This loop is retained, because otherwise it would be freed at the thread's end, before
-    /// our loop ends.
+    /// Core Foundation's loop. The guest retains this loop. Otherwise it would be freed at the thread's end, before our
+    /// loop ends.
     let address: UnsafeMutableRawPointer
     let isMain: Bool
     /// Foundation's modes that our loop serves; nil after serving has ended.
@@ -23,8 +24,8 @@ final class Guest: @unchecked Sendable {
 
     let stops = Guarded(Stops())
     let atomicWaiting = Atomic(false)
-    /// True if the program added an observer of order `Int.max`. Our observers of this order, which must be called
-    /// last, must move behind that observer.
+    /// True if the program added an observer of order `Int.max`. Our observers of this order must be called last, so
+    /// they must move behind that observer.
     let owesOrder = Atomic(false)
 
     struct Stops {
@@ -50,7 +51,7 @@ final class Guest: @unchecked Sendable {
     /// True if work arrived during a run of Core Foundation, which usually does this work itself. When that run ends,
     /// our loop checks whether work is left.
     var owesAfterRun = false
-    /// True if one of our passes may have consumed a wake-up. The wake-up may be the one at the time limit of a run
+    /// True if one of our passes may have consumed a wake-up. The consumed wake-up may mark the time limit of a run
     /// that began before serving and is not in `activities`. So that run is woken before it sleeps.
     var owesWakeUp = false
     /// True if work arrived during a ``GuestActivity/look(depth:)``, and Core Foundation must make another pass for
@@ -111,8 +112,8 @@ final class Guest: @unchecked Sendable {
     /// Whether Core Foundation's loop is served. False in a forked child, where no lock must be taken.
     var isServed: Bool { atomicServed.load(ordering: .relaxed) && !Fork.isChild }
 
-    /// Whether a callback from Core Foundation must act: Core Foundation's loop is served, and the callback is called
-    /// on this loop's thread.
+    /// True if a callback from Core Foundation must act, because Core Foundation's loop is served and the caller is on
+    /// this loop's thread.
     var isActive: Bool { isServed && loop.isCurrent }
 
     /// Begins serving. The steps that cannot be undone come last.
@@ -140,7 +141,8 @@ final class Guest: @unchecked Sendable {
         self.commonModes = commonModes
         loop.add(commonModes, forMode: .common)
         for name in coreFoundationModes() { meet(name).map { _ = complete($0) } }
-        // If a run of Core Foundation is under way, wake it. At its next sleep, our loop runs in its place.
+        // If a run of Core Foundation is under way, wake it. From its next sleep on, our loop runs instead of the
+        // sleep.
         if isInCoreFoundationRun { cgrun_guest_wake_up(address) }
     }
 
@@ -171,8 +173,8 @@ final class Guest: @unchecked Sendable {
             if arrived < 2 { usleep(100) }
         }
         timer.invalidate()
-        // Foundation does not release this timer. Keep a reference to this timer, so that LeakSanitizer does not report
-        // the timer as a leak.
+        // Foundation does not release this timer. Keep a reference, so that LeakSanitizer does not report the timer as
+        // a leak.
         testTimer = timer
         return arrived == 2
     }
@@ -185,8 +187,8 @@ final class Guest: @unchecked Sendable {
         endHandler.take()?.cancel()
         for mode in takeModes() { mode.end() }
         items?.endObservers()
-        // From now on, our loop does not run in place of Core Foundation's sleeps. So end the runs of our loop that are
-        // under way in place of such sleeps.
+        // From now on, our loop does not replace Core Foundation's sleeps. So end the runs of our loop that replace a
+        // sleep now.
         for wait in activities.compactMap(\.wait) { wait.end(in: loop, of: address) }
         letGoOfItems()
     }
@@ -205,7 +207,7 @@ final class Guest: @unchecked Sendable {
         Unmanaged.passUnretained(self).release()
     }
 
-    /// The implementation of ``GRunLoop/Serving``. It does not own the guest: the guest exists as long as Core
+    /// The implementation of ``GRunLoop/Serving``. This object does not own the guest: the guest exists as long as Core
     /// Foundation's loop is served.
     final class Use: @unchecked Sendable {
         private weak let guest: Guest?

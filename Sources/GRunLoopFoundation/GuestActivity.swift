@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runs and passes of Core Foundation's loop and of ours that can be on the thread's stack.
+// The runs and passes of Core Foundation's loop and of our loop that can be on the thread's stack.
 
 import CGRunFoundation
 import GRunLoop
@@ -18,7 +18,7 @@ enum GuestActivity {
     var run: GuestRun? { if case .run(let run) = self { run } else { nil } }
     var pass: GuestMode? { if case .pass(let mode) = self { mode } else { nil } }
     var wait: GuestWait? { if case .wait(let wait) = self { wait } else { nil } }
-    /// Whether this is a run of our loop inside a run of Core Foundation.
+    /// Whether the activity is a run of our loop inside a run of Core Foundation.
     var isInsideRun: Bool {
         switch self {
         case .wait, .look: true

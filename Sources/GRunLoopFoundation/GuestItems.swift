@@ -7,18 +7,18 @@ import CGRunFoundation
 final class GuestItems {
     private let address: UnsafeMutableRawPointer
     private let context: UnsafeMutableRawPointer
-    /// Observers of beforeWaiting that are called last. Each of them runs our loop in place of Core Foundation's sleep.
-    /// Core Foundation does not call an observer that is already being called. So there is always one more observer
-    /// than there are runs of our loop inside Core Foundation's runs.
+    /// Observers of beforeWaiting that are called last. Each of them runs our loop instead of Core Foundation's sleep.
+    /// Core Foundation does not call an observer that is already being called. So the number of observers is always one
+    /// more than the number of our runs inside Core Foundation's runs.
     private var waiters: [UnsafeMutableRawPointer] = []
     /// Observers of beforeSources and exit that are called last, as many as `waiters`. In a run of Core Foundation that
     /// does not sleep, these observers run our loop.
     private var lookers: [UnsafeMutableRawPointer] = []
-    /// The observer of entry and beforeTimers that is called first. In this observer's callback, settings are reverted
-    /// that only apply to the beginning of a run (``Guest/openUp(_:)``).
+    /// The observer of entry and beforeTimers that is called first. The observer's callback reverts settings that only
+    /// apply to the beginning of a run (``Guest/openUp(_:)``).
     private let opener: UnsafeMutableRawPointer
-    /// The turn source. After our loop has handled an item, Core Foundation handles this source, so Core Foundation's
-    /// run sees a handled source.
+    /// The turn source. After our loop has handled an item, Core Foundation handles this source. So Core Foundation's
+    /// run counts a handled source.
     private let turn: UnsafeMutableRawPointer
     /// The keeper source. While it is in a mode, Core Foundation runs this mode even if it has no other item.
     private let keeper: UnsafeMutableRawPointer
@@ -50,7 +50,8 @@ final class GuestItems {
 
     private var observers: [UnsafeMutableRawPointer] { waiters + lookers + [opener] }
 
-    /// Adds the observers to a mode. If Core Foundation does not have the mode yet, it makes the mode.
+    /// Adds the observers to a mode. If the mode does not exist in Core Foundation's loop yet, Core Foundation creates
+    /// it.
     func add(to mode: GuestMode) {
         for observer in observers { cgrun_guest_add_observer(address, observer, mode.name) }
     }

@@ -25,8 +25,8 @@ final class GuestMode: @unchecked Sendable {
     /// in a pass.
     private let owesObservers = Atomic(false)
     private let atomicEpoll = Atomic<Int32>(-1)
-    /// Whether the mode is common in Core Foundation's loop only, because no descriptor was left to make it common in
-    /// our loop. Until the mode is common in both loops, Core Foundation itself sleeps in this mode.
+    /// True if the mode is common in Core Foundation's loop only, because no descriptor was left to make the mode
+    /// common in our loop. Until the mode is common in both loops, Core Foundation itself sleeps in this mode.
     let lacksCommon = Atomic(false)
 
     // MARK: The loop's thread only
@@ -34,7 +34,7 @@ final class GuestMode: @unchecked Sendable {
     /// True if Core Foundation does not wait in an epoll when it runs this mode. Then our loop cannot watch the mode.
     var hasNoEpoll = false
     private var descriptor: GRunLoop.DescriptorSource?
-    /// Whether another search for the epoll is scheduled, because no descriptor was left for the first search.
+    /// True if another search for the epoll is scheduled, because no descriptor was left for the first search.
     var isRetryScheduled = false
 
     /// Returns nil if there is no memory left.
@@ -68,13 +68,13 @@ final class GuestMode: @unchecked Sendable {
         owes.load(ordering: .sequentiallyConsistent) || owesQuietly.load(ordering: .sequentiallyConsistent)
     }
 
-    /// Clears the marks before a pass, because the pass sees all work that has arrived.
+    /// Clears the marks before a pass, because the pass handles all work that has arrived.
     func settle() {
         owes.store(false, ordering: .sequentiallyConsistent)
         owesQuietly.store(false, ordering: .sequentiallyConsistent)
     }
 
-    /// Clears the mark of work that is not quiet, because a pass of Core Foundation has seen this work.
+    /// Clears the mark of work that is not quiet, because a pass of Core Foundation has handled this work.
     func settleLoudly() { owes.store(false, ordering: .sequentiallyConsistent) }
 
     func settleQuietly() -> Bool { owesQuietly.exchange(false, ordering: .sequentiallyConsistent) }
@@ -96,7 +96,7 @@ final class GuestMode: @unchecked Sendable {
 
     // MARK: The loop's thread
 
-    /// Whether the epoll is readable, so that Core Foundation would not sleep.
+    /// True if the epoll is readable, so that Core Foundation would not sleep.
     var isReadable: Bool { isWatched && cgrun_descriptor_is_readable(epoll) }
 
     /// Watches the epoll: from now on, our loop calls `serve` when the epoll is readable.

@@ -9,8 +9,8 @@ extension Guest {
     /// The result of the search for a mode's epoll.
     enum Finding {
         case watched
-        /// Core Foundation does not have the mode. We do not make the mode, because a program that asks Core Foundation
-        /// for all modes would see it.
+        /// Core Foundation does not have the mode. The library does not create the mode, because a program that asks
+        /// Core Foundation for all modes would see it.
         case absent
         case notAnEpoll
         /// No descriptor or memory is left, so the search must be repeated later.
@@ -30,15 +30,16 @@ extension Guest {
         }
         guard mode === new else { return mode }
         loop.add(new.source, forMode: name)
-        // Another thread may have signalled the source before it was in the loop, and then its wake-up had no effect.
+        // If another thread signalled the source before the source was in the loop, that thread's wake-up had no
+        // effect.
         _ = new.owe(quietly: false)
         new.source.signal()
         loop.wakeUp()
         return new
     }
 
-    /// Finds the mode's epoll and watches the epoll. Until this function succeeds, Core Foundation itself sleeps in the
-    /// mode. Threads: the loop's own.
+    /// Finds and watches the mode's epoll. Until this function succeeds, Core Foundation itself sleeps in the mode.
+    /// Threads: the loop's own.
     @discardableResult func complete(_ mode: GuestMode) -> Finding {
         let finding = find(mode)
         if finding == .exhausted { retry(mode) }
@@ -72,8 +73,7 @@ extension Guest {
         return true
     }
 
-    /// Serves the mode again after a second, because no descriptor is left. The pass that is made then repeats the
-    /// search for the epoll.
+    /// Serves the mode again after a second, because no descriptor is left. That pass repeats the search for the epoll.
     private func retry(_ mode: GuestMode) {
         guard !mode.isRetryScheduled else { return }
         mode.isRetryScheduled = true
@@ -119,7 +119,7 @@ extension Guest {
         return names(in: all)
     }
 
-    /// Returns the mode names in a CFString, a CFArray or a CFSet. Leaves out the name of the common modes.
+    /// Returns the mode names in a CFString, a CFArray or a CFSet, except the name of the common modes.
     func names(in modes: UnsafeRawPointer) -> [GRunLoop.Mode] {
         var names: [GRunLoop.Mode] = []
         withUnsafeMutablePointer(to: &names) {
@@ -137,7 +137,8 @@ extension Guest {
     /// that holds no lock.
     func didBecomeCommonInOurLoop(_ mode: GRunLoop.Mode) {
         mode.rawValue.withCString {
-            // If no descriptor is left, do nothing: Core Foundation would fail to make the mode, and end the process.
+            // If no descriptor is left, do nothing. Otherwise Core Foundation would fail to create the mode, and end
+            // the process.
             guard GRunLoop.hasDescriptorsLeft, let name = cgrun_guest_string($0) else { return }
             cgrun_guest_add_common_mode(address, name)
             cgrun_guest_release(name)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The notices: each reports a call that gives Foundation's run loop work. When a notice arrives, work is marked as
-// pending in the modes.
+// Handles notices. Each notice reports a call that gives Foundation's run loop work, and marks work as pending in the
+// modes.
 
 import CGRunFoundation
 import GRunLoop
@@ -18,8 +18,8 @@ extension Guest {
             // Any observer may belong to a notification queue, and the notifications of this queue must be posted soon.
             self.modes.withLock { $0?.values.forEach { $0.oweObservers() } }
             oweQuietly()
-        // Signalling a source wakes no loop. But if a callback in a run of Core Foundation signals a source, this run
-        // makes another pass.
+        // Signalling a source does not wake a loop. But if a callback in a run of Core Foundation signals a source,
+        // that run makes another pass.
         case CGRUN_NOTICE_SIGNAL: oweQuietly()
         case CGRUN_NOTICE_SOURCE: if loop.isCurrent { oweQuietly() }
         case CGRUN_NOTICE_LAST_OBSERVER: owesOrder.store(true, ordering: .relaxed)
@@ -89,10 +89,12 @@ extension Guest {
         }
     }
 
-    /// Whether our loop sleeps in Core Foundation's place: then CFRunLoopIsWaiting must return true. Threads: any.
+    /// True if our loop sleeps in place of Core Foundation's loop, so that CFRunLoopIsWaiting must return true.
+    /// Threads: any.
     var isWaiting: Bool { isServed && atomicWaiting.load(ordering: .relaxed) }
 
-    /// Whether the innermost run or pass is a run of Core Foundation that is not ours. Threads: the loop's own.
+    /// True if the innermost run or pass is a run of Core Foundation that our library did not start. Threads: the
+    /// loop's own.
     var isInCoreFoundationRun: Bool {
         if let last = activities.last { return last.run != nil }
         guard let name = cgrun_guest_copy_current_mode(address) else { return false }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How Foundation's run loop and ours run inside each other: passes of Foundation's loop while ours runs, and runs of
-// our loop while Foundation's runs.
+// Nests Foundation's run loop and our loop: makes passes of Foundation's loop while our loop runs, and runs our loop
+// while Foundation's loop runs.
 
 import CGRunFoundation
 import GRunLoop
@@ -14,14 +14,14 @@ extension Guest {
         ownHandled += 1
         switch activities.last {
         case .wait(let wait) where wait.isInnermost(of: loop):
-            // Our loop sleeps in Core Foundation's place. If there is work that Core Foundation's last pass has not
-            // seen, end this sleep, so that Core Foundation does the work itself.
+            // Our loop sleeps in place of Core Foundation's loop. If Core Foundation's last pass has left work, end
+            // this sleep, so that Core Foundation does the work itself.
             let isQuiet = mode.settleQuietly()
             mode.settleLoudly()
             if isQuiet, !mode.isReadable { cgrun_guest_wake_up(address) }
             if isQuiet || mode.isReadable { wait.end(in: loop, of: address) }
-        // Our loop runs inside a pass of Core Foundation. The rest of that pass sees all work that is not quiet. Quiet
-        // work may need the next pass.
+        // Our loop runs inside a pass of Core Foundation. The rest of that pass handles all work that is not quiet.
+        // Quiet work may need the next pass.
         case .look(loop.runCount):
             if mode.settleQuietly() { owesAfterLook = true }
             mode.settleLoudly()
@@ -30,10 +30,10 @@ extension Guest {
     }
 
     /// Makes passes until no work is left. After a time slice, stops and marks the rest as pending, so that other items
-    /// have their turn.
+    /// can be handled.
     private func servePasses(_ mode: GuestMode) {
-        // The passes may have consumed a wake-up for an outer wait, such as the wake-up at the time limit of that wait.
-        // So end that wait.
+        // The passes may have consumed a wake-up for an outer wait, such as the wake-up at the wait's time limit. So
+        // end the outer wait.
         defer { activities.last { $0.wait != nil }?.wait?.end(in: loop, of: address) }
         Guests.lookForObjects()
         let end = ContinuousClock.now + loop.timeSlice
@@ -57,7 +57,7 @@ extension Guest {
         var result = withoutMainQueue { cgrun_guest_pass(address, mode.name) }
         // Core Foundation does not run a mode without items, so the mode's observers, such as those of notification
         // queues, are not called. Also, if a due timer was cancelled, the epoll stays readable, because Core Foundation
-        // does not read the timer's descriptor. So use the keeper source, which makes Core Foundation run the mode.
+        // does not read the timer's descriptor. So add the keeper source, which makes Core Foundation run the mode.
         if result == CGRUN_GUEST_FINISHED, finding != .absent, hasObservers || mode.isReadable {
             items?.placeKeeper(in: mode)
             result = withoutMainQueue { cgrun_guest_pass(address, mode.name) }
@@ -71,7 +71,7 @@ extension Guest {
     }
 
     /// Repeats a stop that was called during the pass that has just ended, because the program meant it for the run
-    /// around this pass. If another pass of ours is around this pass, the stop is repeated after that outer pass.
+    /// around this pass. If this pass is nested in another pass of ours, the stop is repeated after the outer pass.
     private func passOnStop() {
         let isToStop = stops.withLock { stops in
             guard !stops.isInPass else { return false }
@@ -139,11 +139,11 @@ extension Guest {
         remind()
     }
 
-    /// Called by the last observer of beforeWaiting. Our loop sleeps in Core Foundation's place, so that both loops are
-    /// served.
+    /// Called by the last observer of beforeWaiting. Our loop sleeps in place of Core Foundation's loop, so that both
+    /// loops are served.
     func waitInstead() {
         guard isActive, let mode = currentMode(), complete(mode) == .watched else { return }
-        // Core Foundation's pass has seen all work that is not quiet. If the epoll is readable, Core Foundation will
+        // Core Foundation's pass has handled all work that is not quiet. If the epoll is readable, Core Foundation will
         // not sleep.
         mode.settleLoudly()
         guard !mode.isReadable else { return }
@@ -191,19 +191,19 @@ extension Guest {
         return false
     }
 
-    /// Called by the last observer of beforeSources and exit. In a run of Core Foundation that never sleeps, this
-    /// function runs our loop once in each time slice.
+    /// Called by the last observer of beforeSources and exit. If Core Foundation's run never sleeps, this function runs
+    /// our loop once in each time slice.
     func lookAround(_ activity: Int) {
         guard isActive else { return }
         if activity == CGRUN_GUEST_EXIT {
-            // If a run began before the loop was served, only this observer reports the run's end.
+            // If Core Foundation's run began before serving, only this observer reports the run's end.
             guard activities.isEmpty else { return }
             items?.withdrawTurn()
             oweAfterRun()
             return remind()
         }
-        // If this is a pass of ours, the rest of the pass does all work that has arrived. But new observers need the
-        // next pass.
+        // If our library makes this pass, the rest of the pass does all work that has arrived. But new observers need
+        // the next pass.
         if let mode = activities.last?.pass, !mode.hasOwedObservers { mode.settle() }
         guard isInCoreFoundationRun, let mode = currentMode(), mode.isWatched else { return }
         let now = ContinuousClock.now
@@ -224,15 +224,15 @@ extension Guest {
 
     // MARK: A turn of our loop in a run of Core Foundation's
 
-    /// Our loop has handled an item: makes Core Foundation handle the turn source, so that Core Foundation's run sees a
-    /// handled source.
+    /// Called after our loop has handled an item. Makes Core Foundation handle the turn source, so that Core
+    /// Foundation's run counts a handled source.
     private func takeTurn(in mode: GuestMode) {
         activities.last?.run?.turnMode = mode
         items?.placeTurn(in: mode)
     }
 
-    /// If the innermost run still needs the turn source, places this source again. It was removed so that a nested run
-    /// could not handle it.
+    /// If the innermost run still needs the turn source, adds this source again. The source was removed so that a
+    /// nested run could not handle it.
     private func placeTurnAgain() {
         if let mode = activities.last?.run?.turnMode { items?.placeTurn(in: mode) }
     }

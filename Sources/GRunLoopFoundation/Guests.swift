@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of the served run loops of Foundation. Our replacements of Core Foundation's functions use it to find the
-// guest of a loop.
+// The table of the served run loops of Foundation. Our replacements of Core Foundation's functions use this table to
+// find the guest of a loop.
 
 import CGRunFoundation
 import GRunLoop

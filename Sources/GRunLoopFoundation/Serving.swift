@@ -30,12 +30,12 @@ extension GRunLoop {
     /// add a timer of Foundation to the mode, such as one for `Date.distantFuture`.
     ///
     /// To check that serving works, this function runs a test block and a test timer in the default mode of
-    /// Foundation's loop. Other pending work in that mode may be called too. To rule out serving as the cause of a
+    /// Foundation's loop. Other pending work in that mode may also be called. To rule out serving as the cause of a
     /// problem, set the environment variable `GRUN_NO_FOUNDATION`: then this function throws.
     ///
-    /// Threads: this loop's own, with the run loop of the same thread; otherwise the process ends with a message. A
-    /// second call returns another token for the same loop. Serving ends when the last
-    /// token is cancelled or released. There is no corresponding function in Foundation.
+    /// Threads: this loop's own, with the Foundation run loop of the same thread; otherwise the process ends with a
+    /// message. A second call returns another token for the same loop. Serving ends when the last token is cancelled or
+    /// released. There is no corresponding function in Foundation.
     ///
     /// - Parameter runLoop: `RunLoop.current`, which on the main thread is `RunLoop.main`.
     /// - Throws: ``SystemError/unsupported(_:)`` if this process cannot be served, ``SystemError/limitReached(errno:)``
@@ -65,8 +65,8 @@ extension GRunLoop {
         /// Cancels this token. Cancelling the last token of the loop undoes all changes to Foundation's run loop and
         /// functions. A second call for the same token does nothing.
         ///
-        /// Threads: any. If you call this function on another thread than the loop's, the cancellation takes effect
-        /// later, on the loop's thread.
+        /// Threads: any. If you call this function on a thread other than the loop's thread, the cancellation takes
+        /// effect later, on the loop's thread.
         public func cancel() { use.end() }
 
         /// Whether Foundation's run loop is served, because of this token or another token. False after the loop's
@@ -82,7 +82,8 @@ extension GRunLoop.SystemError: LocalizedError {
     public var errorDescription: String? { description }
 }
 
-/// Why Foundation's run loop cannot be served in this process, for ``GRunLoop/SystemError/unsupported(_:)``.
+/// The reasons why Foundation's run loop cannot be served in this process, for
+/// ``GRunLoop/SystemError/unsupported(_:)``.
 enum ServingRefusal {
     /// The run loop of this version of Foundation does not wait in an epoll, so its events cannot be watched.
     case notAnEpoll

@@ -27,10 +27,10 @@ public enum GIO {
     /// `finish` is called once, even if the operation fails. If `finish` stores an error, the call throws this error,
     /// and the value of `finish` is dropped.
     ///
-    /// Cancelling the task cancels the operation. The call then still waits until the library has called back. So the
-    /// caller may free memory that the operation uses, except after a `GRunLoop.LoopEndedError`. To be safe in this
-    /// case, too, let an object own the memory, and pass the object as `keeping`. After the end of the loop, GIO never
-    /// completes such an operation, so its descriptors stay open.
+    /// Cancelling the task cancels the operation, as soon as the loop runs. The call then still waits until the library
+    /// has called back. So the caller may free memory that the operation uses, except after a
+    /// `GRunLoop.LoopEndedError`. To be safe in this case, too, let an object own the memory, and pass the object as
+    /// `keeping`. After the end of the loop, GIO never completes such an operation, so its descriptors stay open.
     ///
     /// If a method has no cancellable, `begin` ignores its first argument. Cancelling the task then has no effect.
     ///

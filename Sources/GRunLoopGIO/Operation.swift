@@ -40,6 +40,8 @@ actor Operation: SerialExecutor, AsyncWaiter {
     }
 
     private nonisolated let loop: GRunLoop
+    /// The context in which the operation completes.
+    private nonisolated(unsafe) let context = g_main_context_ref_thread_default()
     private nonisolated(unsafe) let cancellable: UnsafeMutablePointer<GCancellable> = g_cancellable_new()
     private nonisolated let kept: (any AnyObject & Sendable)?
     private nonisolated let state = Guarded(State())
@@ -53,6 +55,7 @@ actor Operation: SerialExecutor, AsyncWaiter {
 
     deinit {
         g_object_unref(cancellable)
+        g_main_context_unref(context)
     }
 
     /// Calls `begin`, which passes the callback to the library.
@@ -102,7 +105,7 @@ actor Operation: SerialExecutor, AsyncWaiter {
     }
 
     nonisolated func loopHasEnded() {
-        cancel()
+        cancelHere()
         resume(.loopEnded)
     }
 
@@ -122,8 +125,19 @@ actor Operation: SerialExecutor, AsyncWaiter {
 
     // MARK: Cancellation
 
-    /// Threads: any.
+    /// Cancels the operation on the loop's thread. Otherwise GLib 2.74 sometimes leaks the source of the cancellable:
+    /// if another thread cancels while the loop dispatches this source, GLib never finalizes the source. Threads: any.
     nonisolated func cancel() {
+        if g_main_context_is_owner(context) != 0 { return cancelHere() }
+        let source = g_idle_source_new()
+        g_source_set_priority(source, G_PRIORITY_HIGH)
+        // The source releases its data after the call, and even if the loop has ended and never makes the call.
+        g_source_set_callback(source, cancelInLoop, Unmanaged.passRetained(self).toOpaque(), releaseOperation)
+        g_source_attach(source, context)
+        g_source_unref(source)
+    }
+
+    fileprivate nonisolated func cancelHere() {
         state.withLock { $0.cancelling += 1 }
         g_cancellable_cancel(cancellable)
         state.withLock { $0.cancelling -= 1 }
@@ -136,7 +150,7 @@ actor Operation: SerialExecutor, AsyncWaiter {
         g_object_ref(other)
         let handler = g_cancellable_connect(
             other, unsafeBitCast(cancelLinked, to: GCallback.self), Unmanaged.passRetained(self).toOpaque(),
-            { data in data.map { Unmanaged<Operation>.fromOpaque($0).release() } })
+            releaseOperation)
         link = (other, handler)
     }
 
@@ -157,3 +171,10 @@ private let operationIsReady: GAsyncReadyCallback = { source, result, data in
     guard let data, let result else { return }
     Unmanaged<Operation>.fromOpaque(data).takeRetainedValue().isReady(source, result)
 }
+
+private let cancelInLoop: GSourceFunc = { data in
+    data.map { Unmanaged<Operation>.fromOpaque($0).takeUnretainedValue().cancelHere() }
+    return 0
+}
+
+private let releaseOperation: GDestroyNotify = { data in data.map { Unmanaged<Operation>.fromOpaque($0).release() } }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An experiment: the main loop as the executor of the main actor, so that nested runs serve the main actor.
 //
-// It uses an interface of Swift's runtime that is not stable. With another compiler than the one that it was made for,
-// the executor is left out, and `install()` throws.
+// The executor uses an unstable interface of Swift's runtime. With a compiler other than Swift 6.3, the executor is not
+// compiled, and `install()` throws an error.
 
 public import GRunLoop
 import Synchronization
@@ -21,7 +21,7 @@ import Synchronization
 
         func isIsolatingCurrentContext() -> Bool? { queue.isIsolatingCurrentContext() }
 
-        /// Swift's runtime calls it for an async main.
+        /// Swift's runtime calls this method for an async main.
         func run() throws { while !isStopped.load(ordering: .relaxed), GRunLoop.main.run() != .finished {} }
 
         func stop() {
@@ -39,10 +39,10 @@ import Synchronization
 extension GRunLoop {
     /// The main loop as the executor of the main actor. This is an experiment, which may be changed or removed.
     ///
-    /// Without it, libdispatch runs the jobs of the main actor, as blocks of the main dispatch queue. libdispatch does
-    /// not start a block inside another one. So if a job of the main actor runs the loop, for example in a modal
-    /// dialog, all other jobs of the main actor wait until that run returns. With this executor, nested runs serve the
-    /// main actor.
+    /// Without this executor, libdispatch runs the jobs of the main actor as blocks of the main dispatch queue.
+    /// libdispatch does not start a block inside another block. So if a job of the main actor runs the loop, for
+    /// example in a modal dialog, all other jobs of the main actor wait until that run returns. With this executor,
+    /// nested runs serve the main actor.
     ///
     /// ```swift
     /// // main.swift
@@ -57,19 +57,19 @@ extension GRunLoop {
     /// These things change:
     ///
     /// - Jobs of the main actor are not blocks of `DispatchQueue.main` any more. The loop serves both, but each in its
-    ///   own order. In a nested run inside a job of the main actor, `DispatchQueue.main` is served, too. Inside a block
-    ///   of `DispatchQueue.main`, only the main actor is served.
-    /// - The main actor is served in the common modes of the main loop, under each driver. If nothing runs or hosts the
-    ///   main loop, no job of the main actor runs.
+    ///   own order. A nested run inside a job of the main actor also serves `DispatchQueue.main`. Inside a block of
+    ///   `DispatchQueue.main`, only the main actor is served.
+    /// - The main loop serves the main actor in its common modes, under each driver. If neither a run nor a host drives
+    ///   the main loop, no job of the main actor runs.
     /// - `Task.sleep` still uses Swift's own timers.
     public enum MainExecutor {
-        /// Makes the main loop the executor of the main actor, until the process ends. Call it once, in a synchronous
-        /// main, before any other code uses the main actor.
+        /// Makes the main loop the executor of the main actor, until the process ends. Call this function once, in a
+        /// synchronous main, before any other code uses the main actor.
         ///
-        /// - Throws: `GRunLoop.SystemError.unsupported` if this library was built with another compiler than
-        ///   Swift 6.3. Then nothing has changed.
+        /// - Throws: `GRunLoop.SystemError.unsupported` if this library was built with a compiler other than Swift 6.3.
+        ///   After the error, nothing has changed.
         ///
-        /// Threads: the main one. On another thread the process ends with a message.
+        /// Threads: the main thread. On another thread the process ends with a message.
         public static func install() throws(SystemError) {
             #if compiler(>=6.3) && compiler(<6.4)
                 guard GRunLoop.main.isCalledOnOwnThread(by: "MainExecutor.install") else { return }

@@ -22,7 +22,7 @@ extension GRunLoop.MessageData {
 }
 
 extension GRunLoop.MessagePort {
-    /// Makes a port as ``init(_:handler:)`` does. The handler also gets the port, but does not keep it alive.
+    /// Makes a port as ``init(_:handler:)`` does. The handler also gets the port, but does not keep the port alive.
     package convenience init(
         _ name: String?, portHandler handler: @escaping @Sendable (GRunLoop.MessagePort, Message) -> Void
     ) throws(GRunLoop.MessagePortError) {
@@ -34,7 +34,8 @@ extension GRunLoop.MessagePort {
         place.port = self
     }
 
-    /// Makes a port as ``init(replying:handler:)`` does. The handler also gets the port, but does not keep it alive.
+    /// Makes a port as ``init(replying:handler:)`` does. The handler also gets the port, but does not keep the port
+    /// alive.
     package convenience init(
         replying name: String?,
         portHandler handler: @escaping @Sendable (GRunLoop.MessagePort, Message) -> GRunLoop.MessageData?

@@ -5,7 +5,8 @@ import CGRun
 import GRunLoop
 import Glibc
 
-/// The descriptors of a received message. Descriptors that nobody takes are closed when this object is released.
+/// The descriptors of a received message. Descriptors that the program does not take are closed when this object is
+/// released.
 final class ReceivedDescriptors: @unchecked Sendable {
     private let lock = Lock.take()
     private var descriptors: [Int32]
@@ -39,7 +40,7 @@ final class ReceivedDescriptors: @unchecked Sendable {
     }
 }
 
-/// A received packet. ``open()`` maps the packet's memory, so it is not called for a reply that nobody waits for.
+/// A received packet. ``open()`` maps the packet's memory, so it is not called for a reply for which no caller waits.
 struct IncomingPacket {
     enum Body {
         case bytes([UInt8])

@@ -8,7 +8,7 @@ import Synchronization
 /// Maps memory that another process sent and can no longer change. The memory is unmapped when this object is released.
 ///
 /// Receiving takes constant time, because a page is mapped only when it is read. Before the first read, the reading
-/// thread checks that every page was written. Until that check the descriptor of the memory stays open. Threads: any.
+/// thread checks that every page was written. Until this check, the descriptor of the memory stays open. Threads: any.
 final class MappedMemory: @unchecked Sendable {
     /// Memory up to this size is checked when it is received, so that its descriptor is closed immediately.
     private static let smallSize = 1 << 20
@@ -45,7 +45,8 @@ final class MappedMemory: @unchecked Sendable {
     }
 
     private func lookUp() {
-        // In a forked child the lock may stay locked forever: another thread may have held it at the fork.
+        // In a forked child the lock may stay locked forever, because another thread may have held the lock at the
+        // fork.
         guard !Fork.isChild else { return }
         // The descriptor is returned, so that it is closed after the lock is released.
         _ = lock.withLock { () -> ReceivedDescriptors? in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits the resources that received messages hold: for each peer, and for all peers of a port together.
+// Limits the resources that received messages hold. There is a limit for each peer, and a limit for all peers of a port
+// together.
 
 import GRunLoop
 
@@ -40,10 +41,10 @@ final class MessageHoldings: @unchecked Sendable {
     /// Guarded by the lock.
     fileprivate struct State {
         var held = MessageHolding()
-        /// The peers that the port does not read from at present, each with the closure that resumes reading.
+        /// The peers from which the port does not read at present, each with the closure that resumes reading.
         var paused: [ObjectIdentifier: (allowance: MessageAllowance, goOn: @Sendable () -> Void)] = [:]
 
-        /// Removes those peers from `paused` that the port may read from again, and returns them.
+        /// Returns the peers from which the port may read again, and removes them from `paused`.
         mutating func takeResumed() -> [(allowance: MessageAllowance, goOn: @Sendable () -> Void)] {
             let resumed = paused.filter { !$0.value.allowance.isUsedUpLocked(held) }
             for key in resumed.keys { paused[key] = nil }
@@ -73,8 +74,8 @@ final class MessageAllowance: @unchecked Sendable {
         }
     }
 
-    /// Removes released resources from the count. Call this function without the lock of a connection, because it
-    /// resumes paused connections, and takes the locks of these connections.
+    /// Removes released resources from the count. Call this function without the lock of a connection, because it takes
+    /// the locks of the connections that it resumes.
     func remove(_ holding: MessageHolding) {
         guard !Fork.isChild else { return }
         let resumed = holdings.lock.withLock {
@@ -85,8 +86,8 @@ final class MessageAllowance: @unchecked Sendable {
         for peer in resumed { peer.goOn() }
     }
 
-    /// Whether the port must stop reading from the peer until messages are released. If so, `goOn` is later called
-    /// once, when reading may continue, on the thread that releases a message.
+    /// Returns true if the port must stop reading from the peer until messages are released. In that case, the thread
+    /// that releases enough messages later calls `goOn` once.
     func isUsedUp(goOn: @escaping @Sendable () -> Void) -> Bool {
         holdings.lock.withLock {
             guard isUsedUpLocked(holdings.state.held) else { return false }

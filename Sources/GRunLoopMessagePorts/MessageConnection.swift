@@ -6,8 +6,8 @@ import Glibc
 
 /// Sends replies to one peer, and gives access to the socket from which the port reads the peer's messages.
 ///
-/// A connection ends in three steps. After `endLocked()` the connection sends nothing more. After ``drop()`` it
-/// receives nothing more. ``close()`` closes the descriptor if the peer has taken all memory, even if a
+/// A connection ends in three steps. After `endLocked()` the connection sends no more packets. After ``drop()`` it also
+/// receives no more packets. ``close()`` closes the descriptor if the peer has taken all memory, even if a
 /// ``MessagePort/Reply`` still holds this object. Threads: any.
 final class MessageConnection: @unchecked Sendable {
     let number: UInt64
@@ -25,7 +25,7 @@ final class MessageConnection: @unchecked Sendable {
         var socket: MessageSocket?
         /// The replies that wait, in the order in which they are to be sent.
         var waiting: [OutgoingPacket] = []
-        /// The bytes of memory that was sent and, as of the last recount, not taken.
+        /// The bytes of memory that the port has sent and that the peer had not taken at the last recount.
         var sent = 0
         var isRoomWatched = false
         /// True while the port does not read from the peer: see ``pauseIfUsedUp()``.
@@ -55,10 +55,10 @@ final class MessageConnection: @unchecked Sendable {
 
     enum Input {
         case socket(MessageSocket)
-        /// The connection is closed, or the port does not read from the peer for now.
+        /// The connection is closed, or the port does not read from the peer at present.
         case none
         /// The port has ended the connection because the peer does not take its replies. The port does not handle the
-        /// peer's requests that still wait, because the peer would not take the replies.
+        /// waiting requests of the peer, because the peer would not take the replies.
         case refused
     }
 
@@ -98,9 +98,9 @@ final class MessageConnection: @unchecked Sendable {
         return lock.withLock { replyLocked(packet, isAdmitted: isAdmitted) }.0
     }
 
-    /// If the data of a reply is sent as shared memory, and the reply can be sent now, makes this memory and copies the
-    /// data to it. Called without the lock, because the time grows with the size of the data. Returns whether the
-    /// memory was counted as untaken.
+    /// If the reply can be sent now and its data is sent as shared memory, makes this memory and copies the data into
+    /// it. Called without the lock, because the copy takes longer for larger data. Returns whether the memory was
+    /// counted as untaken.
     ///
     /// - Parameter isNext: whether the reply is the next one to be sent. Called with the lock held.
     private func prepare(_ packet: OutgoingPacket, isNext: () -> Bool) -> Bool {
@@ -115,7 +115,7 @@ final class MessageConnection: @unchecked Sendable {
             admission = admit()
         }
         guard admission == .admitted else { return false }
-        // An error is ignored, because sending makes the memory again if it is missing.
+        // An error is ignored, because the send tries again to make missing memory.
         _ = packet.makeMemory()
         return true
     }
@@ -138,8 +138,8 @@ final class MessageConnection: @unchecked Sendable {
     ) -> MessageSocket.Sent {
         guard packet.isInMemory else { return socket.send(packet) }
         guard isAdmitted || admitLocked(packet) == .admitted else {
-            // A connection without untaken memory gets no event when a peer takes the memory of another connection, so
-            // a timer tries again.
+            // A connection without untaken memory gets no event when a peer takes the memory of another connection. So
+            // a timer triggers the next try.
             return state.sent == 0 ? .short(errno: ENOBUFS) : .full
         }
         let sent = socket.send(packet)
@@ -160,8 +160,8 @@ final class MessageConnection: @unchecked Sendable {
         return untaken.admit(packet.cost, to: process)
     }
 
-    /// Resets the count of untaken memory if the kernel reports that the peer has taken all of it. Returns whether the
-    /// count was reset.
+    /// If the kernel reports that the peer has taken all memory, resets the count of untaken memory. Returns whether
+    /// the count was reset.
     @discardableResult private func recountLocked() -> Bool {
         guard state.sent > 0, state.socket?.isAllTaken != false else { return false }
         untaken.remove(state.sent, of: process)
@@ -170,7 +170,7 @@ final class MessageConnection: @unchecked Sendable {
         return true
     }
 
-    /// Resets the count of untaken memory if the peer has taken all of it. Call this function without the lock of any
+    /// If the peer has taken all memory, resets the count of untaken memory. Call this function without the lock of any
     /// connection.
     func recount() { lock.withLock { _ = recountLocked() } }
 
@@ -188,15 +188,15 @@ final class MessageConnection: @unchecked Sendable {
             state.isEndedForUntakenReplies = true
             return (.gone, endLocked())
         }
-        // If another thread has queued a reply first, this reply waits behind it, and needs no descriptor for its
-        // memory meanwhile.
+        // If another thread has queued a reply first, this reply waits behind that reply, and needs no descriptor for
+        // its memory meanwhile.
         if !state.waiting.isEmpty { packet.closeMemory() }
         state.waiting.append(packet)
         if let sent { watchLocked(sent) }
         return (.sent, [])
     }
 
-    /// Makes the watch report when to try the first waiting reply again: when there is room, or within 50 ms.
+    /// Makes the watch report when to retry the first waiting reply: when there is room, or within 50 ms.
     private func watchLocked(_ sent: MessageSocket.Sent) {
         guard let socket = state.socket else { return }
         if case .full = sent {
@@ -220,7 +220,7 @@ final class MessageConnection: @unchecked Sendable {
         return isDropped && close()
     }
 
-    /// Sends the first waiting reply. Returns whether to try the next one.
+    /// Sends the first waiting reply. Returns whether to try the next reply.
     private func sendFirst(_ packet: OutgoingPacket) -> Bool {
         let isAdmitted = prepare(packet) { state.waiting.first === packet }
         // The packet is released after unlocking.
@@ -240,7 +240,7 @@ final class MessageConnection: @unchecked Sendable {
         case .full, .short:
             watchLocked(result)
             return (false, [])
-        // Instead of this reply, sends the client the information that there is no reply. Then the next replies can be
+        // Replaces the reply by a packet that tells the client that there is no reply. Then the next replies can be
         // sent.
         case .failed where packet.isReply: packet.decline()
         case .gone, .failed: return (false, endLocked())
@@ -260,9 +260,9 @@ final class MessageConnection: @unchecked Sendable {
         return waiting
     }
 
-    /// Ends the connection: the port sends and reads nothing more, and the peer notices the end. Returns whether the
+    /// Ends the connection: the port sends and reads no more packets, and the peer notices the end. Returns whether the
     /// descriptor is closed. The descriptor stays open while the peer has not taken all memory that was sent to it.
-    /// This memory counts as untaken until the peer takes the memory or closes its end.
+    /// The memory counts as untaken until the peer takes it or closes its end of the connection.
     func drop() -> Bool {
         _ = lock.withLock { () -> [OutgoingPacket] in
             guard let socket = state.socket, !state.isDropped else { return [] }

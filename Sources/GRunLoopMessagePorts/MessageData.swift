@@ -4,14 +4,14 @@
 public import GRunLoop
 
 extension GRunLoop {
-    /// Bytes that are sent to a ``MessagePort``, or that came from one.
+    /// Bytes that are sent to a ``MessagePort``, or that came from a ``MessagePort``.
     ///
-    /// Received data of more than 65,536 bytes is not copied. It refers to memory that the sender has made and that
-    /// nobody can change any more, and keeps that memory alive. `count` takes constant time. The first access to the
-    /// bytes checks that the sender has written every page, which takes some 40 ms for 1 GiB. If some page was never
-    /// written, all of the memory reads as zeros. This library never sends such memory.
+    /// Received data of more than 65,536 bytes is not copied. It refers to memory of the sender that no process can
+    /// change any more, and keeps this memory alive. `count` takes constant time. The first access to the bytes checks
+    /// that the sender has written every page, which takes about 40 ms for 1 GiB. If a page was never written, all of
+    /// the memory reads as zeros. This library never sends such memory.
     ///
-    /// Threads: any. The corresponding Core Foundation type is `CFData`, GLib's is `GBytes`.
+    /// Threads: any. The corresponding Core Foundation type is `CFData`. The GLib type is `GBytes`.
     public struct MessageData: Sendable, RandomAccessCollection, ExpressibleByArrayLiteral {
         enum Storage: Sendable {
             case array([UInt8])
@@ -75,7 +75,7 @@ extension GRunLoop {
         /// The byte at a position. A position outside of `indices` ends the process, with a message. Threads: any.
         public subscript(position: Int) -> UInt8 {
             // Without this check, a release build would end the process without a message if the bytes are an array.
-            // For raw memory, it would not check the position at all.
+            // If the bytes are raw memory, the release build would not check the position at all.
             if position < 0 || position >= endIndex { refuse(position) }
             return switch storage {
             case .array(let bytes): bytes[position]

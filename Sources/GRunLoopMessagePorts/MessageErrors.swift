@@ -5,17 +5,17 @@ public import GRunLoop
 import Glibc
 
 extension GRunLoop {
-    /// The reason why a message port cannot be created, named or found. After such an error nothing has changed.
+    /// The reason why a message port cannot be created, named or found. The failed call has changed nothing.
     ///
     /// The corresponding Core Foundation functions return NULL or false.
     public enum MessagePortError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The name is empty, longer than 128 bytes of UTF-8, or has a NUL.
         case invalidName(String)
-        /// A port has this name already, in this process or in another one.
+        /// A port in this process or in another process already has this name.
         case taken(String)
         /// No port has this name.
         case notFound(String)
-        /// `XDG_RUNTIME_DIR` is not set, or not to an absolute path.
+        /// `XDG_RUNTIME_DIR` is not set, or is not an absolute path.
         case noRuntimeDirectory
         /// The directory for the names belongs to another user, or other users may enter it.
         case unsafeDirectory(path: String)
@@ -30,7 +30,7 @@ extension GRunLoop {
         case limitReached(errno: Int32)
         /// The directory for the names cannot be made, read or written, or there is no `/proc`.
         case system(errno: Int32, path: String)
-        /// A sandbox forbids the system call `call`, or the kernel does not have it (`EPERM`, `EACCES`, `ENOSYS`).
+        /// A sandbox forbids the system call `call`, or the kernel does not implement it (`EPERM`, `EACCES`, `ENOSYS`).
         case forbidden(call: String, errno: Int32)
         /// This process was forked and did not exec().
         case forked
@@ -99,7 +99,7 @@ extension GRunLoop {
 
     /// The reason why a message was not sent, or has no reply.
     ///
-    /// The corresponding results of Core Foundation are those of `CFMessagePortSendRequest`.
+    /// The corresponding Core Foundation values are the results of `CFMessagePortSendRequest`.
     public enum MessageRequestError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The port's queue was full until the send timeout. The message was not sent.
         case sendTimeout
@@ -114,15 +114,15 @@ extension GRunLoop {
         /// - One of its descriptors is not open (`EBADF`).
         /// - Memory or descriptors were short until the send timeout: in this process (`EMFILE`) or in the system
         ///   (`ENFILE`, `ENOMEM`, `ENOBUFS`, `ENOSPC`, `EDQUOT`).
-        /// - Too many descriptors of the user were on their way in messages until the send timeout (`ETOOMANYREFS`).
+        /// - Until the send timeout, messages in transit held too many descriptors of the user (`ETOOMANYREFS`).
         /// - The loop cannot run in the reply mode (`EINVAL`), or no descriptor is left for a wait in that mode
         ///   (`EMFILE`).
-        /// - A sandbox forbids a system call, or the kernel does not have it (`EPERM`, `EACCES`, `ENOSYS`).
+        /// - A sandbox forbids a system call, or the kernel does not implement it (`EPERM`, `EACCES`, `ENOSYS`).
         case transportError(errno: Int32)
         /// The port became invalid after the message was sent, for example because its process ended.
         ///
-        /// The receiver may have handled the message. If a message must not be handled twice, put a number into it, by
-        /// which the receiver recognizes the message when you send it again.
+        /// The receiver may have handled the message. If a message must not be handled twice, put a number into the
+        /// message. The receiver can then recognize a message that you send again.
         case becameInvalid
         /// The receiver released the message without a reply.
         case unanswered

@@ -20,8 +20,8 @@ final class MessageExchange: @unchecked Sendable {
     /// a lock.
     let packet: OutgoingPacket
     /// Called without a lock when a queued message was sent, and when a reply or an error ends the exchange. Not called
-    /// for a step that is made by ``RemoteMessagePort/start(_:keeps:)`` or `giveUp(_:_:)`: their caller asks for the
-    /// stage.
+    /// for a step that ``RemoteMessagePort/start(_:keeps:)`` or `giveUp(_:_:)` makes, because the callers of these
+    /// functions check the stage.
     let progress: @Sendable () -> Void
 
     init(_ packet: OutgoingPacket, progress: @escaping @Sendable () -> Void) {
@@ -46,11 +46,11 @@ struct MessageExchanges {
     /// Whether messages wait to be sent.
     var isBlocked: Bool { !sending.isEmpty }
 
-    /// The condition for which unsent messages wait.
+    /// The condition that lets unsent messages be sent.
     enum Wait: Equatable {
         case nothing
-        /// The other end must take packets. The socket reports that, so no timer is needed. The value is also `room`
-        /// while the socket is not connected yet.
+        /// The other end must take packets. The socket reports this event, so no timer is needed. The value is also
+        /// `room` while the socket is not connected yet.
         case room
         /// A resource is short. No event reports the end of the shortage.
         case shortage(errno: Int32)
@@ -99,8 +99,8 @@ struct MessageExchanges {
         return .moved
     }
 
-    /// Ends the exchange that a reply belongs to, and returns the exchange. Nil if the reply is late, so that nobody
-    /// waits for the reply any more.
+    /// Ends the exchange that a reply belongs to, and returns the exchange. Returns nil if the reply is late, so that
+    /// no caller waits for it.
     mutating func reply(_ conversation: UInt32, _ outcome: MessageExchange.Outcome) -> MessageExchange? {
         guard let exchange = waiting.remove(conversation) else { return nil }
         exchange.stage = .done(outcome)
@@ -143,7 +143,7 @@ struct MessageExchanges {
 private struct ExchangeQueue {
     private var exchanges: [UInt32: MessageExchange] = [:]
     /// The conversations in the order of their exchanges, from index `next` on. A removed conversation stays in the
-    /// array until a removal finds that more than about half of the array is removed.
+    /// array until about half of the array consists of removed conversations.
     private var order: [UInt32] = []
     private var next = 0
 

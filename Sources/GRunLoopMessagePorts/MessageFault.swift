@@ -15,7 +15,7 @@ enum MessageFault: String, CaseIterable {
     case room
     /// The error is temporary, and no event reports its end: try again after a while.
     case shortage
-    /// The error is permanent: report it to the caller, and continue with everything else.
+    /// The error is permanent: report it to the caller, and continue with other messages.
     case permanent
     /// The other end has gone, or breaks the rules: end the connection.
     case gone
@@ -39,8 +39,8 @@ enum MessageFault: String, CaseIterable {
     private static func ofCall(_ error: Int32, _ call: MessageCall) -> MessageFault {
         switch (call, error) {
         case (.send, EAGAIN), (.receive, EAGAIN), (.accept, EAGAIN): .room
-        // The kernel limits the descriptors of a user that are in messages and not received yet. The user's other
-        // processes count, too.
+        // The kernel limits the descriptors of a user that are in messages and not received yet. Descriptors of the
+        // user's other processes also count.
         case (.send, ETOOMANYREFS): .shortage
         case (.send, EPIPE), (.send, ECONNRESET), (.send, ENOTCONN), (.send, ECONNREFUSED): .gone
         case (.send, EISCONN), (.send, EOPNOTSUPP), (.send, EDESTADDRREQ): .defect
@@ -55,7 +55,7 @@ enum MessageFault: String, CaseIterable {
         case (.accept, EBADF), (.accept, EINVAL), (.accept, EOPNOTSUPP): .defect
         case (.memory, ENOSPC), (.memory, EDQUOT): .shortage
         case (.memory, EBADF), (.memory, EINVAL), (.memory, EBUSY): .defect
-        // EAGAIN: after mlockall(), mapped memory is locked in RAM, and RLIMIT_MEMLOCK allows no more of it.
+        // EAGAIN: after mlockall(), mapped memory is locked in RAM, and RLIMIT_MEMLOCK allows no more locked memory.
         case (.map, EAGAIN): .shortage
         // cgrun_memory_map() returns EBADMSG for memory that the sender could change, or that has another size.
         case (.map, EBADMSG): .gone

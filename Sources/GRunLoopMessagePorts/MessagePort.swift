@@ -16,7 +16,7 @@ extension GRunLoop {
     /// ```
     ///
     /// Clients send messages by a ``RemoteMessagePort``. Messages wait in the kernel until the loop runs in a mode of
-    /// the port. A pass that serves the port calls the handler with one message, or handles only new and ended
+    /// the port. A pass that serves the port calls the handler with one message, or only handles new and ended
     /// connections. Messages of one sender arrive in the order in which they were sent. To reply later, keep
     /// ``Message/reply``.
     ///
@@ -25,12 +25,12 @@ extension GRunLoop {
     /// the port. This mistake is logged.
     ///
     /// A name belongs to one port of a user at a time. The name is free again when the port is invalidated or released,
-    /// and when the process ends in any way. The names are in `$XDG_RUNTIME_DIR`. `SECURITY.md` says which processes
-    /// can connect. A forked child has neither the name nor the connections.
+    /// and when the process ends in any way. The names are in `$XDG_RUNTIME_DIR`. `SECURITY.md` describes which
+    /// processes can connect. A forked child has neither the name nor the connections.
     ///
     /// A child of `posix_spawn()` or `vfork()` shares the name's lock and the connections until it calls `exec()`. If
-    /// the port's process is killed before that call, the name stays taken until the child calls `exec()` or ends.
-    /// ``invalidate()`` frees the name in any case.
+    /// the port's process is killed before the child calls `exec()`, the name stays taken until the child calls
+    /// `exec()` or ends. ``invalidate()`` frees the name in any case.
     ///
     /// A port is in one loop at a time, and in any number of the loop's modes. It serves up to 4,096 senders at a time,
     /// and closes the connections of further senders. If the handler runs the loop in a mode of the port, the port
@@ -95,9 +95,9 @@ extension GRunLoop {
         ///
         /// - Parameters:
         ///   - name: see ``init(_:handler:)``.
-        ///   - handler: called on the loop's thread with each message, and returns the reply. Nil sends a reply without
-        ///     data. For a message that wants no reply, the returned data is dropped. The handler is released when the
-        ///     port is invalidated.
+        ///   - handler: called on the loop's thread with each message, and returns the reply. If it returns nil, the
+        ///     reply has no data. For a message that wants no reply, the returned data is dropped. The handler is
+        ///     released when the port is invalidated.
         /// - Throws: ``MessagePortError``.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
@@ -109,7 +109,7 @@ extension GRunLoop {
 
         init(_ name: String?, confined: Confined?) throws(MessagePortError) {
             if Fork.isChild { throw .forked }
-            // Usually the process's first loop starts to watch for fork(), but the process may have no loop yet.
+            // Usually the process's first loop starts the watch for fork(), but the process may have no loop yet.
             cgrun_watch_fork()
             let name = try name.map { text throws(MessagePortError) in try PortName(text) }
             watch = try MessageWatch()
@@ -137,12 +137,13 @@ extension GRunLoop {
 
         // MARK: Its name
 
-        /// The name by which other processes find the port. Nil if it has no name or is invalid, and in a forked child.
+        /// The name by which other processes find the port. Nil if the port has no name or is invalid, and in a forked
+        /// child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortGetName`.
         public var name: String? { Fork.isChild ? nil : lock.withLock { state.claim?.name.text } }
 
-        /// Gives the port a name, which replaces its former name. Processes that found the port by its former name stay
+        /// Sets the port's name, which replaces the former name. Processes that found the port by its former name stay
         /// connected. It is not an error to set the current name again.
         ///
         /// - Parameter name: 1 to 128 bytes of UTF-8 without a NUL.
@@ -185,8 +186,8 @@ extension GRunLoop {
 
         // MARK: Its end
 
-        /// False once ``invalidate()`` was called, and in a forked child. Threads: any. The corresponding Core
-        /// Foundation function is `CFMessagePortIsValid`.
+        /// Whether the port is valid. False after ``invalidate()`` was called, and in a forked child. Threads: any. The
+        /// corresponding Core Foundation function is `CFMessagePortIsValid`.
         public var isValid: Bool { !Fork.isChild && lock.withLock { state.isValid } }
 
         /// Ends the port permanently: releases its name, ends its connections and removes it from every mode. A second
@@ -216,7 +217,7 @@ extension GRunLoop {
         /// At that time the name is free, and the handler is not released yet. Several closures are called in the order
         /// in which they were given. If the port is already invalid, the closure is called immediately.
         ///
-        /// The closure must not own a reference to the port: that would be a reference cycle.
+        /// The closure must not own a reference to the port, because that would be a reference cycle.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
         public func onInvalidation(_ body: @escaping @Sendable () -> Void) {
@@ -351,7 +352,7 @@ extension GRunLoop {
                 switch accept(from: claim) {
                 case nil: continue
                 case .room, .gone: return
-                // Without the pause, the listener would be ready in every pass.
+                // Without this pause of the listener, it would be ready in every pass.
                 case .shortage: return watch.pause(claim.listener, Self.listening)
                 case .permanent, .defect: return watch.remove(claim.listener)
                 }
@@ -400,8 +401,8 @@ extension GRunLoop {
 
         // MARK: Its modes
 
-        /// Adds the port to a loop's mode, removes it from the mode, or asks whether it is there. The loop calls this:
-        /// see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
+        /// Adds the port to a loop's mode, removes it from the mode, or returns whether it is in the mode. The loop
+        /// calls this function: see ``GRunLoop/Item/carryOut(_:of:forMode:)``.
         ///
         /// - Throws: ``GRunLoop/SystemError`` if the port cannot be watched.
         ///
@@ -440,8 +441,8 @@ extension GRunLoop {
             return source
         }
 
-        /// The source that represents the port. Nil if the port was never in a mode, or has left its modes and its
-        /// handler is not running. Nil in a forked child.
+        /// The source that represents the port. Nil if the port was never in a mode. Also nil if the port has left its
+        /// modes and its handler is not running, and in a forked child.
         var source: OwnDescriptorSource? { standIn.source }
 
         /// A label for people who read the port's ``description``, a ``Trace`` or a stall monitor's report. Nil, the

@@ -27,7 +27,7 @@ final class HandlerDepth: @unchecked Sendable {
         set { lock.withLock { state.most = max(1, newValue) } }
     }
 
-    /// Whether the count is at the maximum, so that the handler must not be called before a call returns.
+    /// True if the count is at the maximum, so that the handler must not be called before a call returns.
     var isReached: Bool { lock.withLock { state.count >= state.most } }
 
     /// Counts a call that begins. Returns the round for ``leave(_:)``, and whether the maximum is now reached.
@@ -39,8 +39,8 @@ final class HandlerDepth: @unchecked Sendable {
         }
     }
 
-    /// Uncounts a call that has returned, if its round is the present one. Returns whether the depth was at the maximum
-    /// before.
+    /// Subtracts a call that has returned, if it belongs to the present round. Returns whether the depth was at the
+    /// maximum before.
     func leave(_ round: Int) -> Bool {
         lock.withLock {
             guard round == state.round else { return false }
@@ -68,7 +68,7 @@ extension GRunLoop.MessagePort {
     /// If the handler runs the loop in one of the port's modes, the port calls the handler recursively for the next
     /// message. ``GRunLoop/RemoteMessagePort/request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)`` also runs
     /// the loop. Without a limit, a fast sender could exhaust the thread's stack. At the maximum depth the port handles
-    /// nothing until a call returns. Meanwhile the messages wait, and do not keep the loop from sleeping.
+    /// no message until a call returns. Meanwhile the messages wait, and do not keep the loop from sleeping.
     ///
     /// With a maximum of 1 the handler is never called recursively. If the handler then waits for a message to its own
     /// port, the wait ends only at its timeout. A new maximum takes effect immediately. If a port that is in no mode is
@@ -99,10 +99,10 @@ extension GRunLoop.MessagePort {
         if source?.isNowhere ?? true, depth.forget(unlessOn: loop) { watchUnlessTooDeep() }
     }
 
-    /// Makes the source wait for a message, or for nothing while the depth is at its maximum.
+    /// Makes the source wait for a message, or for no condition while the depth is at its maximum.
     func watchUnlessTooDeep() {
-        // Another thread may change the limit or the depth meanwhile, so this repeats until the source's conditions are
-        // right.
+        // Another thread may change the limit or the depth meanwhile, so the loop repeats until the source's conditions
+        // are right.
         while true {
             let isReached = depth.isReached
             source?.change(to: isReached ? [] : .readable)

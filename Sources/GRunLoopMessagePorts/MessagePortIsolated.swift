@@ -6,8 +6,8 @@ public import GRunLoop
 extension GRunLoop.MessagePort {
     /// Creates a port whose handler belongs to the caller's actor, and is called and released on that actor.
     ///
-    /// Add the port only to the actor's own loop, or to a loop of virtual time on the same thread. Adding it to another
-    /// loop ends the process, with a message. The port holds the actor until the port is invalidated.
+    /// Add the port only to the actor's own loop, or to a loop of virtual time on the same thread. Adding the port to
+    /// another loop ends the process, with a message. The port retains the actor until the port is invalidated.
     ///
     /// Pass the actor as `isolation`: `self` in an actor, `#isolation` anywhere. The actor must live on a run loop.
     /// Otherwise this initializer ends the process, with a message. The handler need not be `@Sendable`.
@@ -25,8 +25,8 @@ extension GRunLoop.MessagePort {
     /// Creates a port whose handler belongs to the main actor, and is called and released on the main actor. Write the
     /// handler as `{ @MainActor message in ... }`.
     ///
-    /// Add the port only to the main loop, or to a loop of virtual time on the main actor. Adding it to another loop
-    /// ends the process, with a message.
+    /// Add the port only to the main loop, or to a loop of virtual time on the main actor. Adding the port to another
+    /// loop ends the process, with a message.
     ///
     /// - Throws: ``GRunLoop/MessagePortError``.
     ///

@@ -9,7 +9,7 @@ extension GRunLoop.MessagePort {
     ///
     /// Threads: any. Core Foundation passes the parts of a message to the `CFMessagePortCallBack`.
     public struct Message: Sendable {
-        /// A number for the meaning of the message, on which both sides agree. Threads: any.
+        /// A number that identifies the kind of message. Both sides agree on these numbers. Threads: any.
         public let id: Int32
         /// The bytes of the message; empty if none were sent. The handler may keep them. Threads: any.
         public let data: GRunLoop.MessageData
@@ -30,8 +30,8 @@ extension GRunLoop.MessagePort {
         /// Takes the descriptors that came with the message, in the order in which they were sent. The descriptors are
         /// close-on-exec.
         ///
-        /// The caller owns the descriptors and closes them. A second call returns an empty array. Descriptors that
-        /// nobody takes are closed when the message is released.
+        /// The caller owns the descriptors and closes them. A second call returns an empty array. Descriptors that the
+        /// program does not take are closed when the message is released.
         ///
         /// Threads: any. The corresponding GLib function is `g_unix_fd_message_steal_fds`.
         public func takeDescriptors() -> [Int32] { descriptors?.take() ?? [] }
@@ -72,9 +72,9 @@ extension GRunLoop.MessagePort {
         ///   - descriptors: up to 16. The receiver gets copies, and the caller keeps its descriptors.
         ///
         /// A reply waits in the port's queue while the client's queue is full, and while memory or descriptors are
-        /// short. A reply of more than 65,536 bytes also waits while the client's process would otherwise have more
-        /// than 16 MiB of such replies to receive. At 256 MiB for all processes together, each process can have only
-        /// one such reply to receive.
+        /// short. Replies of more than 65,536 bytes also wait if more than 16 MiB of them would be in transit to the
+        /// client's process. If 256 MiB are in transit to all processes together, each process can have only one such
+        /// reply in transit.
         ///
         /// The port closes the client's connection if more than 1,024 replies, 64 MiB or 64 descriptors would wait for
         /// the client's process. At the limit of 256 MiB, the port also closes the connection if a second reply would
@@ -82,10 +82,10 @@ extension GRunLoop.MessagePort {
         ///
         /// - Returns: whether the reply was sent or queued. False if the client has gone or does not receive its
         ///   replies, if the port is invalid, or if an earlier reply was sent or queued.
-        /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``, even if the reply must wait and no
-        ///   descriptor is left for copies of its descriptors. After this error you can send another reply.
+        /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``, also if the reply must wait and no
+        ///   descriptor is left to copy its descriptors. After this error you can send another reply.
         ///
-        /// Threads: any; it does not wait. There is no corresponding Core Foundation function.
+        /// Threads: any; the call does not wait. There is no corresponding Core Foundation function.
         @discardableResult public func send(
             _ data: GRunLoop.MessageData = [], descriptors: [Int32] = []
         ) throws(GRunLoop.MessageRequestError) -> Bool {

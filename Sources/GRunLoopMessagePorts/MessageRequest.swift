@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests whose outcome a loop passes to a closure. Neither a thread nor a task waits.
+// Requests whose outcome a loop passes to a closure, while neither a thread nor a task waits.
 
 import GRunLoop
 
@@ -38,11 +38,11 @@ final class MessageRequest: @unchecked Sendable {
             loop.wakeUpEveryRun()
         }
         try port.begin(exchange, by: reader, in: mode, keeps: true)
-        // Since this assignment, deinit cancels the exchange and ends the wait, if the request is not done by then.
+        // From this assignment on, deinit cancels the exchange and ends the wait if the request is not done.
         request.exchange = exchange
         loop.add(source, forMode: mode)
-        // Makes the loop perform the source in its next pass, because that schedules the time limits, and because the
-        // exchange may already be done.
+        // Makes the loop perform the source in its next pass. The source schedules the time limits, and the exchange
+        // may already be done.
         exchange.progress()
         return exchange.conversation
     }

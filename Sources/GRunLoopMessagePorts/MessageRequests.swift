@@ -22,12 +22,12 @@ extension GRunLoop.RemoteMessagePort {
     ///   - replyMode: the mode to run in. No loop can run in ``GRunLoop/Mode/common``. If you pass that mode, the call
     ///     logs the mistake, sends nothing, and throws.
     ///
-    /// If no other item must run while the thread waits, pass a mode of your own. In the handler of a
+    /// If no other items may run while the thread waits, pass your own private mode. In the handler of a
     /// ``GRunLoop/MessagePort``, do not pass a mode of that port, because the port would call the handler recursively.
     /// See ``GRunLoop/MessagePort/maximumHandlerDepth``.
     ///
     /// ``invalidate()`` and ``cancelWait()`` end the wait. ``GRunLoop/stop()`` and ``GRunLoop/Thread/stop()`` do not
-    /// end it, as in Core Foundation. So choose timeouts for which your program can wait before it ends.
+    /// end it, as in Core Foundation. So choose timeouts that your program can tolerate when it ends.
     ///
     /// - Returns: the reply, which may be without data.
     /// - Throws: ``GRunLoop/MessageRequestError``.
@@ -72,15 +72,15 @@ extension GRunLoop.RemoteMessagePort {
         }
     }
 
-    /// Cancels the innermost wait of the calling thread: the call of
+    /// Cancels the innermost wait of the calling thread. The waiting call of
     /// ``request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)``, or of
     /// ``send(_:_:descriptors:sendTimeout:mode:)`` with a mode, throws ``GRunLoop/MessageRequestError/cancelled``. A
     /// later reply is dropped. Call this function in a closure that the loop calls during the wait.
     ///
     /// - Returns: true if a wait was cancelled; false if the thread does not wait, or if the reply has already arrived.
     ///
-    /// Threads: the thread that waits. There is no corresponding Core Foundation function: there, only the timeouts and
-    /// the end of the port end the wait.
+    /// Threads: the thread that waits. There is no corresponding function in Core Foundation, where only timeouts and
+    /// the end of the port end a wait.
     @discardableResult public static func cancelWait() -> Bool {
         guard !Fork.refuses("RemoteMessagePort.cancelWait"), let pointer = cgrun_waiting_exchange() else {
             return false
@@ -99,14 +99,14 @@ extension GRunLoop.RemoteMessagePort {
     ///   - sendTimeout: see ``request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)``.
     ///   - receiveTimeout: how long to wait for the reply after the message was sent. If it is zero or negative, only a
     ///     reply that the loop finds in its next pass is returned.
-    ///   - loop: the loop that receives the reply. It must run, or be hosted.
+    ///   - loop: the loop that receives the reply. A run or a host must drive this loop.
     ///   - replyMode: the mode in which the loop receives the reply; ``GRunLoop/Mode/common`` means all common modes.
     /// - Returns: the reply, which may be without data.
     /// - Throws: ``GRunLoop/MessageRequestError``; ``GRunLoop/MessageRequestError/cancelled`` as soon as the task is
     ///   cancelled.
     ///
-    /// Threads: any. The task is resumed as by ``GRunLoop/ItemSequence/Iterator/next()``. There is no corresponding
-    /// Core Foundation function.
+    /// Threads: any. The task resumes as with ``GRunLoop/ItemSequence/Iterator/next()``. There is no corresponding Core
+    /// Foundation function.
     nonisolated(nonsending) public func request(
         _ id: Int32, _ data: GRunLoop.MessageData = [], descriptors: [Int32] = [], sendTimeout: Duration,
         receiveTimeout: Duration, on loop: GRunLoop = .main, replyMode: GRunLoop.Mode = .common
@@ -123,7 +123,7 @@ extension GRunLoop.RemoteMessagePort {
     ///   - descriptors: up to 16. The receiver gets copies. The caller keeps its descriptors, and may close them once
     ///     this has returned.
     ///   - sendTimeout: see ``request(_:_:descriptors:sendTimeout:receiveTimeout:replyMode:)``.
-    ///   - loop: the loop that waits for room. It must run, or be hosted.
+    ///   - loop: the loop that waits for room. A run or a host must drive this loop.
     ///   - mode: the mode in which the loop waits for room; ``GRunLoop/Mode/common`` means all common modes.
     /// - Throws: ``GRunLoop/MessageRequestError``.
     ///
@@ -153,8 +153,8 @@ extension GRunLoop.RemoteMessagePort {
         let loop = GRunLoop.current
         guard let reader = reader(on: loop) else { throw .isInvalid }
         let news = MessageNews(to: reader, in: mode)
-        // This statement also runs if sending finds that the port has gone. Otherwise the source of `news` would stay
-        // in the mode.
+        // This statement also runs if the send fails because the port has gone. Otherwise the source of `news` would
+        // stay in the mode.
         defer { news.end() }
         let exchange = try prepare(kind, id, data, descriptors) { news.tell() }
         if kind == .request, !loop.canRun(mode) { throw .transportError(errno: EMFILE) }
@@ -211,17 +211,17 @@ extension GRunLoop.RemoteMessagePort {
         return try outcome(of: exchange)
     }
 
-    /// Returns the reply of an exchange that is done, or throws its error.
+    /// Returns the reply of an exchange that is done, or throws the exchange's error.
     private func outcome(of exchange: MessageExchange) throws(GRunLoop.MessageRequestError) -> Reply {
         guard case .done(let outcome) = stage(of: exchange) else { throw .becameInvalid }
         return try outcome.get()
     }
 
     /// Sends the message of an exchange, and begins to wait for the exchange in a mode. Returns false if the exchange
-    /// is already done, and no wait has begun. Otherwise the caller ends the wait by the reader's `end(in:)`.
+    /// is already done, and no wait has begun. Otherwise the caller must end the wait with the reader's `end(in:)`.
     ///
     /// For a request the wait begins before the message is sent. So if the loop cannot wait for the reply, the request
-    /// is not sent. `keeps`: see ``start(_:keeps:)``.
+    /// is not sent. For `keeps`, see ``start(_:keeps:)``.
     @discardableResult func begin(
         _ exchange: MessageExchange, by reader: ReplyReceiver, in mode: GRunLoop.Mode, keeps: Bool = false
     ) throws(GRunLoop.MessageRequestError) -> Bool {
@@ -275,7 +275,8 @@ struct MessageLimits {
         receiveSpan = Nanoseconds(saturating: receiveTimeout)
     }
 
-    /// The time limit of the exchange's present stage, and the error if it passes. Nil if the exchange is done.
+    /// Returns the time limit of the exchange's present stage, and the error to throw after this limit. Returns nil if
+    /// the exchange is done.
     mutating func next(
         _ stage: MessageExchange.Stage, at time: Nanoseconds
     ) -> (end: Nanoseconds, error: GRunLoop.MessageRequestError)? {

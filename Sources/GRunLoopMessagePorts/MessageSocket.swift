@@ -6,18 +6,19 @@ import CGRunMessagePorts
 import GRunLoop
 import Glibc
 
-/// A socket for packets. It can be made before it is connected. The descriptor stays open until this object is
-/// released, because other threads may poll the descriptor. Threads: any; packets are sent and received whole.
+/// A socket for packets. The object can be made before the socket is connected. The descriptor stays open until this
+/// object is released, because other threads may poll the descriptor. Threads: any; packets are sent and received
+/// whole.
 final class MessageSocket: Sendable {
-    /// The most bytes in a message, as in Core Foundation.
+    /// The largest number of bytes in a message, as in Core Foundation.
     static let longest = 0x6000_0000
 
     let descriptor: Int32
 
-    /// Makes a socket that is not connected. Nil and errno on failure.
+    /// Makes a socket that is not connected. On failure, returns nil and sets errno.
     convenience init?() { self.init(cgrun_port_socket()) }
 
-    /// Takes ownership of a descriptor. Nil if the descriptor is negative; then errno holds the reason.
+    /// Takes ownership of a descriptor. Returns nil if the descriptor is negative; then errno holds the reason.
     init?(_ descriptor: Int32) {
         guard descriptor >= 0 else { return nil }
         self.descriptor = descriptor
@@ -131,7 +132,7 @@ final class MessageSocket: Sendable {
     /// received.
     var isConnected: Bool { cgrun_packet_is_connected(descriptor) }
 
-    /// Whether the other end has taken all packets. Also true if a sandbox forbids the query.
+    /// True if the other end has taken all packets, or if a sandbox forbids the query.
     var isAllTaken: Bool { cgrun_packet_all_taken(descriptor) }
 
     /// The id of the process that connected the other end; 0 if it is in another PID namespace.
@@ -146,6 +147,6 @@ final class MessageSocket: Sendable {
         }
     }
 
-    /// Shuts down the connection in both directions. The other end notices.
+    /// Shuts down the connection in both directions. The other end notices the end.
     func end() { cgrun_packet_shut(descriptor) }
 }

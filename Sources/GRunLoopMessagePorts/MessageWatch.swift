@@ -5,7 +5,7 @@ import CGRun
 import GRunLoop
 import Glibc
 
-/// The epoll of a message port, by which a loop watches one descriptor for all peers.
+/// The epoll of a message port, with which a loop watches one descriptor for all peers.
 ///
 /// Each descriptor in the epoll has a number, which its events report. The epoll is closed when this object is
 /// released. Threads: any.
@@ -15,7 +15,7 @@ final class MessageWatch: @unchecked Sendable {
         case input(UInt64)
         /// The peer of the connection with this number has taken a packet.
         case room(UInt64)
-        /// It is time to try to accept or to send again: see ``due()``.
+        /// The time for another try to accept or to send has come: see ``due()``.
         case time
     }
 
@@ -24,8 +24,8 @@ final class MessageWatch: @unchecked Sendable {
     /// edge-triggered (EPOLLET): each packet that a peer takes is an event. In a level-triggered epoll, a socket with
     /// room would be ready in every pass while its connection waits for memory to be taken.
     private let rooms: Int32
-    /// The timer for the next try. It is made in advance, because the process may have no descriptor left when the
-    /// timer is needed. `epoll` contains the timer, so that it fires in the modes of the port.
+    /// The timer for the next try. The timer is made in advance, because the process may have no descriptor left later.
+    /// `epoll` contains the timer, so that the timer fires in the modes of the port.
     private let timer: Int32
     private static let (timerNumber, roomsNumber) = (UInt64.max, UInt64.max - 1)
     private static let pause: Nanoseconds = 50_000_000
@@ -45,7 +45,7 @@ final class MessageWatch: @unchecked Sendable {
         epoll = open("epoll_create1(2)") { epoll_create1(Int32(EPOLL_CLOEXEC)) }
         rooms = open("epoll_create1(2)") { epoll_create1(Int32(EPOLL_CLOEXEC)) }
         timer = open("timerfd_create(2)") { cgrun_timer_new() }
-        // Every property is set, so deinit runs and closes the open descriptors if this throws.
+        // Every property is set here, so that deinit closes the open descriptors if this line throws.
         if let failure { throw failure }
         for (descriptor, number) in [(timer, Self.timerNumber), (rooms, Self.roomsNumber)] {
             let error = add(descriptor, number)
@@ -81,8 +81,8 @@ final class MessageWatch: @unchecked Sendable {
         retry(number)
     }
 
-    /// Stops the input of a descriptor until ``goOn(_:_:)``. The kernel still reports that the peer has closed the
-    /// connection, but only once, and not in every pass (EPOLLONESHOT).
+    /// Stops the input of a descriptor until ``goOn(_:_:)``. If the peer closes the connection, the kernel still
+    /// reports this, but only once and not in every pass (EPOLLONESHOT).
     func hold(_ descriptor: Int32, _ number: UInt64) {
         _ = control(epoll, EPOLL_CTL_MOD, descriptor, EPOLLONESHOT.rawValue, number)
     }
@@ -99,7 +99,7 @@ final class MessageWatch: @unchecked Sendable {
         }
     }
 
-    /// Returns the numbers of the listener and the connections to try again now, and forgets them.
+    /// Removes and returns the numbers of the listener and the connections to try again now.
     func due() -> Set<UInt64> {
         lock.withLock {
             _ = cgrun_timer_arm(timer, 0)
@@ -114,7 +114,7 @@ final class MessageWatch: @unchecked Sendable {
         remove(rooms)
     }
 
-    /// The next event; nil if there is none. Ready descriptors take turns.
+    /// Returns the next event; nil if there is none. Ready descriptors take turns.
     func next() -> Event? {
         while let number = next(in: epoll) {
             switch number {

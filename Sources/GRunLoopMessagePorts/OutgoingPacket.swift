@@ -20,7 +20,7 @@ final class OutgoingPacket: @unchecked Sendable {
     @exclusivity(unchecked) private var descriptors: [Int32]
     @exclusivity(unchecked) private var ownsDescriptors = false
     /// The descriptor of memory with the data, if there is too much data for a packet. It is -1 until the message is
-    /// about to be sent, so that a message that waits behind other messages needs no descriptor for its data.
+    /// about to be sent, so that a waiting message needs no descriptor for its data.
     @exclusivity(unchecked) private var memory: Int32 = -1
 
     init(
@@ -45,8 +45,8 @@ final class OutgoingPacket: @unchecked Sendable {
     /// Whether the data is sent as memory, and not inside the packet.
     var isInMemory: Bool { header.flags & UInt16(CGRUN_PACKET_IN_MEMORY) != 0 }
 
-    /// Copies the data to new memory, if the packet ``isInMemory`` and has no memory yet. The time grows with the size
-    /// of the data. Returns 0 or errno.
+    /// Copies the data to new memory, if the packet ``isInMemory`` and has no memory yet. The copy takes longer for
+    /// larger data. Returns 0 or errno.
     func makeMemory() -> Int32 {
         guard isInMemory, memory < 0 else { return 0 }
         memory = data.withUnsafeBytes { cgrun_memory_new($0.baseAddress, $0.count) }
@@ -70,8 +70,8 @@ final class OutgoingPacket: @unchecked Sendable {
         ownsDescriptors = true
     }
 
-    /// Closes the descriptors that this packet owns. Call this function when the packet was sent, or will never be
-    /// sent.
+    /// Closes the descriptors that this packet owns. Call this function after the packet was sent, or when it will
+    /// never be sent.
     func close() {
         closeMemory()
         if ownsDescriptors {

@@ -3,7 +3,7 @@
 //
 // A port owns a name while it holds the lock on the name's lock file, and this file is still in the directory. Only the
 // owner removes and binds the socket file. When the owner releases the name, the owner also removes the lock file. So
-// another port can take the name of a killed owner, but not of an owner that is just starting.
+// another port can take the name of a killed owner, but not the name of an owner that is just starting.
 
 import CGRun
 import CGRunMessagePorts
@@ -16,8 +16,8 @@ struct PortName: Sendable {
     static let longest = 128
 
     let text: String
-    /// The name of the socket file. It is a hash of `text`, which may contain a slash or be too long for a socket
-    /// address.
+    /// The name of the socket file. The file name is a hash of `text`, because `text` may contain a slash or be too
+    /// long for a socket address.
     let file: [CChar]
 
     init(_ text: String) throws(GRunLoop.MessagePortError) {
@@ -39,7 +39,8 @@ struct PortName: Sendable {
         // Another thread has connected the socket first.
         case EISCONN: return true
         case ENOENT, ECONNREFUSED, ENOTSOCK, EPROTOTYPE: throw .notFound(text)
-        // EPERM and EACCES mean that the port is another user's, or that a sandbox forbids connect(2) for every file.
+        // EPERM and EACCES mean that the port belongs to another user, or that a sandbox forbids connect(2) for every
+        // file.
         case EPERM, EACCES:
             throw socket.hasPeer || directory.isForeign(file)
                 ? .notPermitted(text) : .forbidden(call: "connect(2)", errno: error)
@@ -67,8 +68,7 @@ private struct PortDirectory: ~Copyable {
         // be UTF-8.
         let runtime = String(cString: bytes)
         let path = runtime + "/grun-ports"
-        // If this process cannot tell other users from its own user, another user's file or peer may look like this
-        // user's.
+        // If this process cannot distinguish users, a file or a peer of another user may seem to belong to this user.
         switch cgrun_are_users_known() {
         case 1: break
         case 0: throw .unknownUsers
@@ -139,7 +139,7 @@ final class PortClaim: @unchecked Sendable {
         cgrun_kept_close(listener)
     }
 
-    /// Accepts the next peer. Nil and errno if no peer can be accepted.
+    /// Accepts the next peer. If no peer can be accepted, returns nil and sets errno.
     func accept() -> MessageSocket? { MessageSocket(cgrun_port_accept(listener)) }
 
     /// Removes the socket's file, so that no new peer finds the port. Peers that have connected already can still be
@@ -152,7 +152,7 @@ final class PortClaim: @unchecked Sendable {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }
         hide()
         // Accept and close the waiting peers first, which removes their packets. Otherwise closing the listener would
-        // close the descriptors in these packets while fork() is blocked. A sender can make such a close slow.
+        // close the descriptors in these packets while fork() is blocked, and a sender can make such a close slow.
         while accept() != nil {}
         // A child that is being spawned may have a copy of the listener. Then closing the listener would not disconnect
         // the peers in its queue.

@@ -19,8 +19,9 @@ extension GRunLoop {
     /// were sent. Several threads may send requests: each reply is matched with its request. A reply that comes too
     /// late is dropped.
     ///
-    /// The object needs one descriptor, and is in a loop only while a thread or a task waits there. The object notices
-    /// that the other side has gone only while a caller waits for a reply, when a message is sent, and in ``isValid``.
+    /// The object needs one descriptor, and is in a loop only while a thread or a task waits on this loop. The object
+    /// notices that the other side has gone only while a caller waits for a reply, when a message is sent, and in
+    /// ``isValid``.
     ///
     /// Threads: any. The corresponding Core Foundation type is a remote `CFMessagePort`.
     public final class RemoteMessagePort: @unchecked Sendable {
@@ -43,13 +44,13 @@ extension GRunLoop {
             public func takeDescriptors() -> [Int32] { descriptors?.take() ?? [] }
         }
 
-        /// The name by which the port was looked up. It does not change if the port gets another name.
+        /// The name by which the port was looked up. This property does not change if the port gets another name.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortGetName`.
         public let name: String
 
         private let portName: PortName
-        /// The socket, for tests; nil once the port is invalid.
+        /// The socket, for tests; nil after the port has become invalid.
         var socket: MessageSocket? { lock.withLock { state.socket } }
         private let lock: Lock
         /// Held while a thread receives a packet and finds the exchange that the packet belongs to. All other
@@ -78,8 +79,8 @@ extension GRunLoop {
             weak var port: RemoteMessagePort?
         }
         private static let knownLock = Lock.take()
-        /// The ports that were looked up, by the hashes of their names. The names themselves are not the keys, because
-        /// two strings that are equal in Swift can be two names. Guarded by `knownLock`.
+        /// The ports that were looked up, by the hashes of their names. The keys are hashes, because two strings that
+        /// are equal in Swift can be two different names. Guarded by `knownLock`.
         nonisolated(unsafe) private static var known: [[CChar]: Known] = [:]
 
         /// Finds a port by its name, and connects to it.
@@ -89,7 +90,8 @@ extension GRunLoop {
         ///   returns that object, even if the port has another name by now.
         /// - Throws: ``MessagePortError``; ``MessagePortError/notFound(_:)`` if no port has the name.
         ///
-        /// Threads: any; it does not wait. The corresponding Core Foundation function is `CFMessagePortCreateRemote`.
+        /// Threads: any; the call does not wait. The corresponding Core Foundation function is
+        /// `CFMessagePortCreateRemote`.
         public static func lookUp(_ name: String) throws(MessagePortError) -> RemoteMessagePort {
             if Fork.isChild { throw .forked }
             let portName = try PortName(name)
@@ -129,7 +131,8 @@ extension GRunLoop {
         }
 
         private static func forget(_ name: PortName) {
-            // `other` may be a newer object of the same name. It is returned, so that it is released after unlocking.
+            // `other` may be a newer object of the same name. The closure returns `other`, so that it is released after
+            // unlocking.
             _ = knownLock.withLock { () -> RemoteMessagePort? in
                 let other = known[name.file]?.port
                 if other == nil { known[name.file] = nil }
@@ -139,7 +142,8 @@ extension GRunLoop {
 
         // MARK: Its end
 
-        /// False once the other side has gone or ``invalidate()`` was called, and in a forked child.
+        /// Whether the port is valid. False after the other side has gone or ``invalidate()`` was called, and in a
+        /// forked child.
         ///
         /// Each access to this property asks the kernel. If the other side has gone, the port first receives the
         /// replies that have already come, so that the waiting requests get them. Then the port becomes invalid.
@@ -183,7 +187,7 @@ extension GRunLoop {
         /// Several closures are called in the order in which they were given. If the port is already invalid, the
         /// closure is called immediately.
         ///
-        /// The closure must not own a reference to the port: that would be a reference cycle.
+        /// The closure must not own a reference to the port, because that would be a reference cycle.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
         public func onInvalidation(_ body: @escaping @Sendable () -> Void) {
@@ -197,8 +201,8 @@ extension GRunLoop {
 
         // MARK: Exchanges
 
-        /// Makes the exchange for a message that is to be sent. `progress` is described at
-        /// ``MessageExchange/progress``. Any thread may call it.
+        /// Makes the exchange for a message that is to be sent. For `progress`, see ``MessageExchange/progress``. Any
+        /// thread may call `progress`.
         func prepare(
             _ kind: PacketKind, _ id: Int32, _ data: MessageData, _ descriptors: [Int32],
             progress: @escaping @Sendable () -> Void
@@ -218,7 +222,7 @@ extension GRunLoop {
         /// Sends the message of an exchange, or queues the message. If `keeps` is true, copies the descriptors of a
         /// queued message, because the caller may close them before the message is sent.
         func start(_ exchange: MessageExchange, keeps: Bool = false) throws(MessageRequestError) {
-            // There may be room by now for the queued messages, and for this message behind them.
+            // By now there may be room for the queued messages and for this message, which is last in the queue.
             if isBlocked { send() } else { connect() }
             try prepareMemory(exchange.packet)
             let (isGone, isWaiting) = try lock.withLock { () throws(MessageRequestError) -> (Bool, Bool) in
@@ -237,7 +241,7 @@ extension GRunLoop {
         }
 
         /// Copies the data of a message to memory, if the message can be sent now. Called without the lock, because the
-        /// time grows with the size of the data.
+        /// copy takes longer for larger data.
         private func prepareMemory(_ packet: OutgoingPacket) throws(MessageRequestError) {
             guard packet.isInMemory, lock.withLock({ state.isConnected && !state.exchanges.isBlocked }) else { return }
             let error = packet.makeMemory()
@@ -261,8 +265,8 @@ extension GRunLoop {
             }
         }
 
-        /// The exchange with the number of a conversation. Nil if that exchange is done, because another exchange may
-        /// then use the number.
+        /// Returns the exchange of a conversation. Returns nil if that exchange is done, because another exchange may
+        /// then use the conversation's number.
         func underWay(_ conversation: UInt32) -> MessageExchange? {
             lock.withLock { state.exchanges.underWay(conversation) }
         }
@@ -278,7 +282,7 @@ extension GRunLoop {
             return isCancelled
         }
 
-        /// Sends the queued messages, as far as there is room. Any thread.
+        /// Sends as many queued messages as there is room for. Any thread may call this function.
         func send() {
             connect()
             let (moved, isGone) = lock.withLock {
@@ -311,10 +315,10 @@ extension GRunLoop {
 
         /// Blocks the thread until there may be room, until `news` is signalled, or for at most the time `span`.
         func waitForRoom(_ span: Nanoseconds, or news: BlockedSender) {
-            // Poll the socket only if messages wait for room. Otherwise a socket with room is always ready, and the
+            // Poll the socket only if messages wait for room. A socket with room is always ready, so otherwise the
             // thread would not wait.
             let socket = lock.withLock { state.exchanges.wait == .room ? state.connected : nil }
-            // If no event can end the wait, the thread waits for at most 1 ms, and then tries again.
+            // If no event can end the wait, the thread waits for at most 1 ms before the next try.
             let isWoken = socket != nil && news.event >= 0
             cgrun_packet_wait(socket?.descriptor ?? -1, news.event, isWoken ? span : min(span, 1_000_000))
             withExtendedLifetime(socket) {}
@@ -326,7 +330,7 @@ extension GRunLoop {
         /// While messages wait to be sent, makes the readers' loops try again to send them, when there is room or every
         /// 2 ms.
         func watchForRoom() {
-            // Another thread may change the condition meanwhile, so this repeats until the readers watch for the
+            // Another thread may change the condition meanwhile, so the loop repeats until the readers watch for the
             // present condition.
             while true {
                 let (wait, readers) = lock.withLock { (state.exchanges.wait, state.readers) }
@@ -337,19 +341,19 @@ extension GRunLoop {
 
         private enum Match {
             case exchange(MessageExchange)
-            /// Nobody waits for the reply any more.
+            /// No caller waits for the reply any more.
             case late
             /// No port sends such a packet to a client.
             case unsound
             case lost(errno: Int32)
         }
 
-        /// Receives one packet, and returns whether another packet may follow. A late reply counts as one packet, so
-        /// that many late replies take turns with the loop's other items.
+        /// Receives one packet, and returns whether another packet may follow. Late replies also count, so that many
+        /// late replies take turns with the loop's other items.
         @discardableResult func receive() -> Bool {
-            // One lock covers receiving a packet and finding its exchange. A thread that finds the end of the
-            // connection cancels every exchange. Before that, the exchanges of all received packets must be found. The
-            // packet is released after unlocking.
+            // This lock is held until the exchange of the received packet is found. A thread that notices the end of
+            // the connection cancels every exchange, so all received packets must be matched before. The packet is
+            // released after unlocking.
             let (received, match) = receiveLock.withLock { () -> (MessageSocket.Received, Match?) in
                 guard let socket = lock.withLock({ state.socket }) else { return (.nothing, nil) }
                 let received = socket.receive()
@@ -380,7 +384,7 @@ extension GRunLoop {
             case .oneWay, .request: return .unsound
             case .unanswered: outcome = .failure(.unanswered)
             case .reply:
-                // The memory of a reply that nobody waits for is not mapped.
+                // If no caller waits for a reply, its memory is not mapped.
                 if packet.isInMemory, underWay(packet.conversation) == nil { return .late }
                 switch packet.open() {
                 case .data(let data): outcome = .success(Reply(data, packet.descriptors))
@@ -402,7 +406,7 @@ extension GRunLoop {
 
         // MARK: Readers
 
-        /// The reader of a loop, which is made by the first call. Nil if the port is invalid.
+        /// Returns the reader of a loop. The first call makes the reader. Returns nil if the port is invalid.
         func reader(on loop: GRunLoop) -> ReplyReceiver? {
             // The readers of loops that have ended are released after unlocking, because that also releases these
             // loops.

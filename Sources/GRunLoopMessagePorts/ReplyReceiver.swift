@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Receives the replies of a remote port on one loop, while a thread, a task or a request waits for them there.
+// Receives the replies of a remote port on one loop, while a thread, a task or a request waits for replies on this
+// loop.
 
 import GRunLoop
 import Glibc
@@ -12,8 +13,8 @@ final class ReplyReceiver: @unchecked Sendable {
     private var source: GRunLoop.DescriptorSource?
     /// Calls the port's `send()` every 2 ms, while the port's queue of connections is full or a resource is short.
     private let retry: GRunLoop.Timer
-    /// The number of the run that now performs `source`, counted from the outermost run, which is 1. 0 if no run
-    /// performs `source`. Loop's thread only.
+    /// The number of the run that now performs `source`, counted from the outermost run, which is 1. The number is 0 if
+    /// no run performs `source`. Used on the loop's thread only.
     @exclusivity(unchecked) private(set) var performingRun = 0
     fileprivate let lock = Lock.take()
     @exclusivity(unchecked) private var state: State
@@ -29,7 +30,7 @@ final class ReplyReceiver: @unchecked Sendable {
         var socket: MessageSocket?
         var isConnected: Bool
         var isShort = false
-        /// True once the timer `retry` was added to a mode. Usually it is never added.
+        /// True after the timer `retry` was added to a mode. Usually the timer is never added.
         var hasRetried = false
         /// The number of waits in each mode. Usually there is one mode.
         var waits: [(mode: GRunLoop.Mode, count: Int)] = []
@@ -75,8 +76,8 @@ final class ReplyReceiver: @unchecked Sendable {
         _ = lock.withLock { state.socket.take() }
     }
 
-    /// Counts a wait in a mode of the loop, until ``end(in:)``. If the loop cannot watch for replies in this mode,
-    /// throws and does not count the wait.
+    /// Begins a wait in a mode of the loop, which lasts until ``end(in:)``. If the loop cannot watch for replies in
+    /// this mode, throws an error and begins no wait.
     func begin(in mode: GRunLoop.Mode) throws(GRunLoop.MessageRequestError) {
         lock.withLock { state.count(1, in: mode) }
         do throws(GRunLoop.SystemError) { try settle(mode) } catch {
@@ -92,7 +93,7 @@ final class ReplyReceiver: @unchecked Sendable {
 
     func noteConnected() { changeState { $0.isConnected = true } }
 
-    /// Watches for the condition for which unsent messages wait: for room, or for the end of a shortage.
+    /// Watches for the condition that unsent messages wait for: room, or the end of a shortage.
     func watch(for wait: MessageExchanges.Wait) {
         source?.change(to: wait == .room ? [.readable, .writable] : .readable)
         var isShort = false
@@ -109,8 +110,8 @@ final class ReplyReceiver: @unchecked Sendable {
         for mode in modes { settleOrLog(mode) }
     }
 
-    /// Does the same as ``settle(_:)``, but logs an error. An error means that the source could not join the mode. Then
-    /// a wait in this mode ends only at its timeout.
+    /// Works like ``settle(_:)``, but logs an error instead of throwing it. After an error, the source is not in the
+    /// mode, so a wait in this mode ends only at its timeout.
     private func settleOrLog(_ mode: GRunLoop.Mode) {
         do throws(GRunLoop.SystemError) { try settle(mode) } catch {
             Log.warning("a wait for a reply ends only at its timeout, because the loop cannot watch the port: \(error)")
@@ -118,11 +119,11 @@ final class ReplyReceiver: @unchecked Sendable {
     }
 
     /// Makes the source and the timer join or leave a mode, as the waits in the mode require. Another thread may change
-    /// the waits meanwhile, so this repeats until the mode agrees with them.
+    /// the waits meanwhile, so this function repeats until the mode agrees with the waits.
     ///
-    /// One wait may name a mode by the mode's own name, and another wait may name it by `.common`. When no wait under
-    /// one of the names is left, the source and the timer leave the mode, although a wait under the other name
-    /// continues. So the source and the timer join the modes of the other waits again.
+    /// One wait may name a mode by the mode's own name, and another wait by `.common`. When the last wait under one of
+    /// these names ends, the source and the timer leave the mode, although a wait under the other name continues. So
+    /// the source and the timer join the modes of the other waits again.
     private func settle(_ mode: GRunLoop.Mode) throws(GRunLoop.SystemError) {
         guard let source else { return }
         while true {
@@ -169,10 +170,10 @@ final class MessageNews: @unchecked Sendable {
 
     func tell() {
         let isHere = reader.loop.isOfThisThread
-        // The waiting run itself performs the reader's source now, and ends after that.
+        // The waiting run itself is performing the reader's source, and ends after that.
         if isHere, reader.performingRun == run { return }
-        // If the waiting run performs `new`, the run ends after that. If a nested run performs `new`, the closure stops
-        // the waiting run.
+        // If the waiting run performs `new`, it ends afterwards. If a nested run performs `new`, the closure stops the
+        // waiting run.
         let new = GRunLoop.Source(order: -100) { [weak self] in self?.endOuterRun() }
         let source = reader.lock.withLock { () -> GRunLoop.Source? in
             guard !isOver else { return nil }

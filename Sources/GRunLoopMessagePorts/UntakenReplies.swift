@@ -65,7 +65,7 @@ final class UntakenReplies: @unchecked Sendable {
 
     static func cost(_ bytes: Int) -> Int { min(bytes, mostSent) }
 
-    /// Adds `change` to the number of connections of a process: 1 for a new connection, -1 for a closed one.
+    /// Adds `change` to the number of connections of a process: 1 for a new connection, -1 for a closed connection.
     func count(_ change: Int, of process: pid_t) {
         lock.withLock { state.update(process) { $0.connections += change } }
     }
@@ -86,7 +86,7 @@ final class UntakenReplies: @unchecked Sendable {
     /// Removes memory from the count, because the process has taken the memory or the memory was not sent.
     func remove(_ cost: Int, of process: pid_t) { lock.withLock { state.update(process) { $0.sent -= cost } } }
 
-    /// Counts a reply that is to wait in a queue, unless a limit would be exceeded.
+    /// Counts a reply that must wait in a queue, unless a limit would be exceeded.
     func admit(_ reply: Waiting, for process: pid_t) -> Bool {
         lock.withLock {
             let former = state.processes[process] ?? Process()
@@ -103,13 +103,13 @@ final class UntakenReplies: @unchecked Sendable {
     /// Removes a waiting reply from the count, because it was sent or dropped.
     func remove(_ reply: Waiting, for process: pid_t) { lock.withLock { state.update(process) { $0.add(reply, -1) } } }
 
-    /// Notes whether a connection has sent memory that its peer has not taken yet.
+    /// Records whether a connection has sent memory that its peer has not taken yet.
     func note(_ connection: MessageConnection, isUntaken: Bool) {
         lock.withLock { state.senders[connection.number] = isUntaken ? connection : nil }
     }
 
-    /// Recounts the untaken memory of the connections of a process, because the peers may have taken memory. Nil means
-    /// all connections. Call this function without any lock held.
+    /// Recounts the untaken memory of the connections of a process, because the peers may have taken memory. If
+    /// `process` is nil, recounts all connections. Call this function without any lock held.
     func recount(of process: pid_t? = nil) {
         let senders = lock.withLock { Array(state.senders.values) }
         for connection in senders where process == nil || connection.process == process { connection.recount() }

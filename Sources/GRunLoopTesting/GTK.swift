@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// GTK in a test: it is initialised once, on the main thread, and a window can be drawn into a picture.
+// Initialises GTK once for tests, on the main thread, and draws a window into a picture.
 
 import CGRunTesting
 import Foundation
 import Testing
 
-/// Why a test cannot use GTK.
+/// The reason why a test cannot use GTK.
 public enum GTKError: Error, Hashable, CustomStringConvertible {
     /// The test program links neither GTK 3 nor GTK 4.6 or later.
     case notLinked
-    /// GTK has no display. The texts are the values of the environment variables, nil if they are not set.
+    /// GTK has no display. The texts are the values of the environment variables; a text is nil if its variable is not
+    /// set.
     case noDisplay(display: String?, waylandDisplay: String?)
-    /// An earlier call has initialised GTK on a thread that is not the main one. `thread` is its number.
+    /// An earlier call has initialised GTK on a thread that is not the main thread. `thread` is the number of that
+    /// thread.
     case otherThread(thread: Int32)
-    /// The main actor is not on the main thread in this process. The text says why.
+    /// The main actor is not on the main thread in this process. The text explains why.
     case notOnMainThread(String)
     /// The widget was not drawn within the limit.
     case notDrawn
@@ -45,7 +47,7 @@ public enum GTKError: Error, Hashable, CustomStringConvertible {
 /// }
 /// ```
 ///
-/// It calls `gtk_init_check()` of the GTK that the test program links, GTK 3 or GTK 4.
+/// The function calls `gtk_init_check()` of the GTK that the test program links, which is GTK 3 or GTK 4.
 ///
 /// - Throws: ``GTKError``, if GTK has no display, or if GTK cannot be used on the main thread.
 ///
@@ -67,7 +69,7 @@ public enum GTKError: Error, Hashable, CustomStringConvertible {
 /// Attachment.record(try await gtkPicture(of: window), named: "window.png")
 /// ```
 ///
-/// If the window was only just presented, this function waits until it is drawn for the first time.
+/// If the window was not drawn yet, this function waits until it is drawn for the first time.
 ///
 /// - Parameters:
 ///   - widget: a `GtkWidget *`.
@@ -94,7 +96,7 @@ public enum GTKError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// Called when the program initialises GTK on a wrong thread: fails the test that does it.
+/// Called when the program initialises GTK on a wrong thread: fails the current test.
 @_cdecl("grun_testing_gtk_on_thread")
 func gtkIsInitialized(onThread thread: Int32) {
     let text = GTKError.otherThread(thread: thread).description

@@ -14,11 +14,11 @@ import XCTest
     }
 }
 
-/// Knows which test XCTest runs.
+/// Records which test XCTest runs.
 final class CurrentTestCase: NSObject, XCTestObservation {
     @MainActor static let observer = CurrentTestCase()
 
-    /// Used on the main thread only, on which XCTest calls its observers.
+    /// Used on the main thread only, because XCTest calls its observers on this thread.
     nonisolated(unsafe) private(set) var test: XCTestCase?
 
     func testCaseWillStart(_ testCase: XCTestCase) { test = testCase }

@@ -5,16 +5,16 @@ public import Testing
 
 /// Runs a test while no other test with this trait runs: see `.mainLoop`.
 public struct MainLoopTrait: TestTrait, SuiteTrait, TestScoping {
-    /// Whether the tests of a suite have the trait, too: yes. Threads: any.
+    /// Always true: the tests of a suite also have the trait. Threads: any.
     public var isRecursive: Bool { true }
 
-    /// The trait provides a scope for each test and for each of its arguments, but not for a suite. Threads: any.
+    /// Returns the trait for each test and for each argument of a test, but not for a suite. Threads: any.
     public func scopeProvider(for test: Test, testCase: Test.Case?) -> Self? { test.isSuite ? nil : self }
 
-    /// Runs a test as soon as no other test with this trait runs. Swift Testing calls it, outside of the test's time
-    /// limit. It is called again for each argument of the test.
+    /// Runs a test as soon as no other test with this trait runs. Swift Testing calls this function outside of the
+    /// test's time limit, and again for each argument of the test.
     ///
-    /// - Throws: what the test throws.
+    /// - Throws: the error of the test.
     ///
     /// Threads: any.
     public func provideScope(
@@ -27,9 +27,10 @@ public struct MainLoopTrait: TestTrait, SuiteTrait, TestScoping {
         }
     }
 
-    /// Whether the task belongs to a test that has its turn. A test may have the trait twice, by its suites.
+    /// True if the task belongs to a test that already holds the turn. A test may have the trait twice, because its
+    /// suites may also have it.
     @TaskLocal private static var holdsTest = false
-    /// Whether the task belongs to an argument that has its turn.
+    /// True if the task belongs to an argument that already holds the turn.
     @TaskLocal private static var holdsArgument = false
 }
 
@@ -41,19 +42,19 @@ extension Trait where Self == MainLoopTrait {
     /// @MainActor @Suite(.mainLoop) struct ClockTests { ... }
     /// ```
     ///
-    /// Swift Testing runs tests at the same time. They all share one main loop, one clock of this loop in virtual time,
-    /// and one GTK. At each `await` of one test, another one may go on. `.serialized` keeps only the tests of one suite
-    /// apart. Tests without this trait still run at the same time.
+    /// Swift Testing runs tests at the same time. All tests share one main loop, one virtual clock of this loop, and
+    /// one GTK. While one test awaits, another test may continue. `.serialized` only serializes the tests of one suite.
+    /// Tests without this trait still run at the same time.
     ///
     /// Threads: any.
     public static var mainLoop: Self { Self() }
 }
 
-/// Lets one task at a time go on, in the order in which they came.
+/// Lets one task at a time continue, in the order in which the tasks began to wait.
 @MainActor final class MainLoopTurn {
     /// The turns of tests with the trait ``MainLoopTrait``.
     static let tests = MainLoopTurn()
-    /// The turns of the arguments of one such test.
+    /// The turns of the arguments of one test with this trait.
     static let arguments = MainLoopTurn()
     /// The turns of virtual time.
     static let virtualTime = MainLoopTurn()
@@ -66,7 +67,8 @@ extension Trait where Self == MainLoopTrait {
         isTaken = true
     }
 
-    /// Calls the closure in a turn, unless the task has its turn already.
+    /// Waits for a turn, and calls the closure in it. If the task already holds the turn, calls the closure
+    /// immediately.
     nonisolated func hold(_ isHeld: TaskLocal<Bool>, _ body: @Sendable () async throws -> Void) async throws {
         if isHeld.get() { return try await body() }
         await begin()

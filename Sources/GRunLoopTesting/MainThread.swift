@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the main actor of this test process is on the main thread.
+// Checks whether the main actor of this test process is on the main thread.
 
 import Foundation
 import GRunLoop
 
-/// Why `GRunLoop.main` does not run while tests await; nil if it runs. On the main actor.
+/// Returns why `GRunLoop.main` does not run while tests await; nil if it runs. Call this function on the main actor.
 @MainActor func reasonAgainstMainThread() -> String? {
     guard Start.isDone else { return "GRUN_TESTING=0 is set, so GRunLoop.main does not run while tests await" }
     if Thread.isMainThread { return nil }

@@ -11,17 +11,16 @@ public import Testing
 /// await eventually { model.isLoaded }
 /// ```
 ///
-/// The condition is evaluated immediately, then each time that an event has woken the main loop, and every 10 ms. If
-/// the condition does not hold within the limit, the test fails. The message lists the work that is pending in the
-/// main loop. The limit is in real time, also in virtual time. If the task is cancelled, the wait ends, and the test
-/// fails.
+/// The condition is evaluated immediately, after each event that wakes the main loop, and every 10 ms. If the condition
+/// does not hold within the limit, the test fails. The message lists the work that is pending in the main loop. The
+/// limit is in real time, even inside virtual time. If the task is cancelled, the wait ends, and the test fails.
 ///
 /// - Parameters:
-///   - limit: how long to wait. Zero and negative mean that the condition is evaluated once.
+///   - limit: how long to wait. Zero and negative values mean that the condition is evaluated once.
 ///   - sourceLocation: the place that a failure names.
 ///   - condition: the condition, which is called on the main actor.
 /// - Returns: whether the condition holds.
-/// - Throws: what the condition throws.
+/// - Throws: the error of the condition.
 ///
 /// Threads: the main actor.
 @MainActor @discardableResult public func eventually(
@@ -47,23 +46,23 @@ public import Testing
 }
 
 extension GRunLoop {
-    /// Waits until this loop has nothing more to do, and is about to sleep.
+    /// Waits until this loop has no more work, and is about to sleep.
     ///
-    /// Before it returns, the loop has performed its blocks, its signalled sources, the timers that are due, the
-    /// messages and events that have arrived, and the main actor's jobs. It also waits until the process's other
-    /// threads sleep, because a task may be on its way back to the main actor. It waits half a second at most for
-    /// that, because threads of other tests may run all the time.
+    /// Before the function returns, the loop performs its blocks, signalled sources and due timers, the messages and
+    /// events that have arrived, and the main actor's jobs. The function also waits until the process's other threads
+    /// sleep, because one of them may enqueue a job of the main actor. This second wait takes at most half a second,
+    /// because threads of other tests may run all the time.
     ///
-    /// It does not wait for timers that are due later, nor for other processes. A thread that reads a file, sleeps or
-    /// waits for a lock counts as asleep. To wait for a result, use `eventually`.
+    /// The function does not wait for timers that are due later, nor for other processes. A thread that reads a file,
+    /// sleeps or waits for a lock counts as asleep. To wait for a result, use `eventually`.
     ///
     /// - Parameters:
-    ///   - limit: how long to wait. If the loop is still busy then, the test fails, and the message lists the work that
-    ///     is pending.
+    ///   - limit: how long to wait. If the loop is still busy after this time, the test fails, and the message lists
+    ///     the pending work.
     ///   - sourceLocation: the place that a failure names.
-    /// - Returns: whether the loop has nothing more to do.
+    /// - Returns: true if the loop has no more work.
     ///
-    /// Threads: the main actor, for `GRunLoop.main`. For another loop, the test fails.
+    /// Threads: the main actor. Call this function for `GRunLoop.main`; for another loop, the test fails.
     @MainActor @discardableResult public func settle(
         within limit: Duration = .seconds(10),
         sourceLocation: SourceLocation = #_sourceLocation

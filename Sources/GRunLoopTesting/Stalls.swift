@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test that fails if a callout blocks the main loop.
+// Fails a test if a callout blocks the main loop.
 
 import GRunLoop
 import GRunLoopDiagnostics
@@ -14,16 +14,16 @@ public import Testing
 /// }
 /// ```
 ///
-/// Each stall is a failure of its own, with the callout and a backtrace of the main thread. The closure itself is a
-/// callout of the main loop too, from one `await` to the next.
+/// Each stall is a separate failure, with the callout and a backtrace of the main thread. Each part of the closure
+/// between two `await`s is also a callout of the main loop.
 ///
 /// - Parameters:
-///   - threshold: how long a callout may take, in real time. A millisecond at least. On a busy machine, a stall that is
-///     hardly longer than the threshold may not be noticed.
+///   - threshold: how long a callout may take, in real time. The minimum is a millisecond. On a busy machine, the test
+///     may miss a stall that is only slightly longer than the threshold.
 ///   - sourceLocation: the place that a failure names.
 ///   - body: the code to watch, which is called once.
 /// - Returns: what the closure returns.
-/// - Throws: what the closure throws.
+/// - Throws: the error of the closure.
 ///
 /// Threads: the main actor. See `GRunLoop.StallMonitor`.
 @MainActor public func expectNoStall<Result>(
@@ -50,7 +50,7 @@ public import Testing
     defer {
         monitor?.stop()
         for stall in stalls.withLock({ $0 }) {
-            // The frames further out are those of the driver.
+            // The outer frames belong to the driver, so they are left out.
             let frames = stall.frames.prefix(16).map { "\n    \($0)" }.joined()
             // A test that settles reads the states of all threads, which may take long on a busy machine.
             if frames.contains("cgrun_testing_other_threads_sleep") { continue }
@@ -59,15 +59,15 @@ public import Testing
     }
     let ticker = Ticker()
     defer { ticker.cancel() }
-    // A callout that ends before the monitor's thread first looks at the loop is not seen.
+    // The monitor misses a callout that ends before its thread first checks the loop. So wait for the first check.
     let end = ContinuousClock.now.advanced(by: limitForLoop)
     while monitor?.lookCount == 0, ContinuousClock.now < end { await mainLoopWakes() }
     if monitor?.lookCount == 0 {
         fail(at: sourceLocation, "expectNoStall cannot watch the main loop: its thread does not run")
     }
     let result = try await body()
-    // Ends the callout that the closure is in. The monitor's thread may have noticed a stall, and then takes some
-    // milliseconds until it reports the stall, and how long the callout has taken.
+    // Ends the current callout of the closure. If the monitor's thread has noticed a stall, it needs some milliseconds
+    // to report the stall and the duration of the callout.
     for _ in 0..<3 { await mainLoopWakes() }
     let late = ContinuousClock.now.advanced(by: .seconds(1))
     while stalls.withLock({ $0.last?.isOver == false }), ContinuousClock.now < late { await mainLoopWakes() }

@@ -9,7 +9,7 @@ import XCTest
 
 /// The state that ``start(drives:)`` has set before main().
 @MainActor enum Start {
-    /// Foundation's loop is served until the process ends. Nil if it cannot be served.
+    /// The token that serves Foundation's loop until the process ends. Nil if this loop cannot be served.
     static var serving: GRunLoop.Serving?
     /// Whether the main loop got the main thread. False if `GRUN_TESTING=0` is set.
     static var isDone = false
@@ -36,8 +36,8 @@ func start(drives: Bool) {
 }
 
 /// Called by `exit()`, which Swift Testing calls on a thread of the pool. While `exit()` unloads libraries such as
-/// libX11, the main loop must not serve GTK, so it is stopped in a block. If it does not come to the block within a
-/// second, the process ends nevertheless.
+/// libX11, the main loop must not serve GTK, so a block stops the main loop. If the block does not run within a second,
+/// the process ends nevertheless.
 @_cdecl("grun_testing_end")
 func end() {
     guard !Thread.isMainThread else { return }

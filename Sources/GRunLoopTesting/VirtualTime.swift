@@ -13,7 +13,7 @@ public import Testing
 
     private let sourceLocation: SourceLocation
     private let loop = GRunLoop.main
-    /// Why the clock cannot be moved; nil while it can.
+    /// The reason why the clock cannot be moved; nil if it can be moved.
     fileprivate var refusal: String?
     private var isAdvancing = false
     /// How often the test has moved the clock.
@@ -24,12 +24,13 @@ public import Testing
     /// The current time on the clock of the main loop. Threads: the main actor.
     public var now: GRunLoop.Instant { loop.clock.now }
 
-    /// Moves the clock forward. Everything that becomes due on the way is served at its time and in its order.
+    /// Moves the clock forward. Each item that becomes due is served at its own time, in the order of the due times.
     ///
-    /// Before the clock moves, and after each step, the main loop serves what is ready. A task that sleeps on the
-    /// loop's clock goes on at its time, on any thread.
+    /// Before the clock moves, and after each step, the main loop serves all ready items. A task that sleeps on the
+    /// loop's clock resumes at its own time, on any thread.
     ///
-    /// - Parameter span: how far to move the clock. Zero and negative serve what is ready now.
+    /// - Parameter span: how far to move the clock. With zero and negative values, the loop only serves the items that
+    ///   are ready now.
     ///
     /// Threads: the main actor.
     public func advance(by span: Duration) async {
@@ -52,9 +53,9 @@ public import Testing
         _ = await settle(&rest)
     }
 
-    /// Moves the clock to the date of the next timer or delayed perform, and fires it.
+    /// Moves the clock to the date of the next timer or delayed perform, and fires this timer or perform.
     ///
-    /// - Returns: false if the main loop has none in the default mode.
+    /// - Returns: false if the main loop has no timer and no delayed perform in the default mode.
     ///
     /// Threads: the main actor.
     @discardableResult public func advanceToNextTimer() async -> Bool {
@@ -66,8 +67,8 @@ public import Testing
         return await settle(&rest)
     }
 
-    /// Lets the main loop do what is ready, and waits for the process's other threads: 500 ms in a step, and five
-    /// seconds in all steps of one advance.
+    /// Lets the main loop serve all ready items, and waits for the process's other threads. The wait takes at most 500
+    /// ms in one step, and five seconds in all steps of one advance.
     ///
     /// Returns false if the loop stays busy, if the task was cancelled, or if virtual time has ended meanwhile.
     private func settle(_ rest: inout Duration) async -> Bool {
@@ -92,7 +93,7 @@ public import Testing
         return true
     }
 
-    /// Notes a wait of the test that takes real time, until the task is cancelled.
+    /// Until the task is cancelled, reports each long wait of the test that takes real time.
     fileprivate func noteLongWaits() async {
         var known = -1
         while !Task.isCancelled {
@@ -109,7 +110,7 @@ public import Testing
     }
 }
 
-/// Runs the closure in virtual time: the clock of the main loop stands still until the test moves it.
+/// Runs the closure in virtual time: the clock of the main loop stands still until the test moves the clock.
 ///
 /// ```swift
 /// @MainActor @Test func anHour() async {
@@ -122,25 +123,26 @@ public import Testing
 /// }
 /// ```
 ///
-/// Virtual are the timers and delayed performs of `GRunLoop.main`, its `sleep`, its `ticks` and its `clock`, and so
-/// everything that takes a clock, such as `debounce` of swift-async-algorithms. A run with a limit that is nested in a
-/// callout moves the clock by itself: it jumps where it would sleep.
+/// The timers and delayed performs of `GRunLoop.main`, its `sleep`, its `ticks` and its `clock` use virtual time. So
+/// functions that take a clock, such as `debounce` of swift-async-algorithms, can also use virtual time. A run with a
+/// limit that is nested in a callout moves the clock itself, instead of sleeping.
 ///
 /// These use real time: `Task.sleep(for:)`, `DispatchQueue.main.asyncAfter`, timers of Foundation, and `g_timeout_add`.
 /// A timer that another thread makes gets its date from the real clock.
 ///
-/// If the test waits for more than two seconds while its clock stands still, a note on standard error says so, and
-/// lists the work that is pending.
+/// If the test waits for more than two seconds while its clock stands still, a note on standard error reports this wait
+/// and lists the pending work.
 ///
-/// The process has one main loop. Timers of other tests that run at the same time would be in virtual time, too. So
-/// give the trait `.mainLoop` to the suites that use the main loop. A second call waits until the first one is over.
+/// The process has one main loop. Timers of other tests that run at the same time would also be in virtual time. So
+/// give the trait `.mainLoop` to the suites that use the main loop. A second call waits until the first call has
+/// returned.
 ///
 /// - Parameters:
 ///   - start: the first reading of the clock. Nil means the real time.
 ///   - sourceLocation: the place that a failure names.
 ///   - body: the closure to call, once.
 /// - Returns: what the closure returns.
-/// - Throws: what the closure throws.
+/// - Throws: the error of the closure.
 ///
 /// Threads: the main actor. At the end, items of the main loop keep their dates, which may be far ahead of real time.
 @MainActor public func withVirtualTime<Result>(

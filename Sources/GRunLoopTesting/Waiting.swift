@@ -9,10 +9,10 @@ import Glibc
 /// How long a test waits until the process's other threads sleep. Threads of other tests may run all the time.
 let limitForThreads = Duration.milliseconds(500)
 
-/// How long a test waits for the main loop, where the test cannot say how long.
+/// How long a test waits for the main loop if the test cannot choose the limit.
 let limitForLoop = Duration.seconds(10)
 
-/// Wakes the main loop every 10 ms, for a test that waits for something that does not wake the loop.
+/// Wakes the main loop every 10 ms, for a test that waits for a change that does not wake the loop.
 @MainActor struct Ticker {
     private let timer = DispatchSource.makeTimerSource(queue: .main)
 
@@ -25,12 +25,12 @@ let limitForLoop = Duration.seconds(10)
     func cancel() { timer.cancel() }
 }
 
-/// Suspends until the main loop does one of the activities, and the closure then returns a result.
+/// Suspends until the main loop reaches one of the activities and the closure then returns a result.
 @MainActor private func mainLoop<Result: Sendable>(
     does activities: GRunLoop.Activity, _ body: @escaping @MainActor (GRunLoop.Activity) -> Result?
 ) async -> Result {
     await withCheckedContinuation { continuation in
-        // Behind the observers of the program, which may make something ready.
+        // This observer is called after the observers of the program, because these may make an item ready.
         let observer = GRunLoop.Observer(activities: activities, order: .max) { @MainActor observer, activity in
             guard let result = body(activity) else { return }
             observer.invalidate()
@@ -40,9 +40,9 @@ let limitForLoop = Duration.seconds(10)
     }
 }
 
-/// Suspends until the main loop has nothing to do and is about to sleep, and no other thread of the process runs. A job
-/// that was resumed on another thread has then come back to the main actor, or waits for something else. A thread that
-/// still runs at `threadsBefore` is ignored from then on, until it waits for something.
+/// Suspends until the main loop has no work and is about to sleep, and no other thread of the process runs. By then, a
+/// task that was resumed on another thread has returned to the main actor, or waits for another event. A thread that
+/// still runs at `threadsBefore` is ignored until it waits.
 ///
 /// Returns false if the main loop is still busy at `end`.
 @MainActor func mainLoopSettles(
@@ -55,7 +55,7 @@ let limitForLoop = Duration.seconds(10)
         if loop.hasReadyWork { return nil }
         if !cgrun_testing_other_threads_sleep() {
             guard now >= threadsBefore else {
-                // Leaves the processor to the threads that run.
+                // Sleeps briefly, so that the running threads get the processor.
                 usleep(100)
                 loop.wakeUp()
                 return nil

@@ -66,7 +66,7 @@ extension Worker {
 }
 
 /// A stream that owns the descriptor of a socket.
-private func makeStream(_ descriptor: Int32) -> UnsafeMutablePointer<GIOStream> {
+func makeStream(_ descriptor: Int32) -> UnsafeMutablePointer<GIOStream> {
     guard let socket = g_socket_new_from_fd(descriptor, nil),
         let connection = g_socket_connection_factory_create_connection(socket)
     else { fatalError("\(descriptor) is not a socket") }

@@ -152,6 +152,29 @@ import Testing
         }
     }
 
+    @Test("after its end, a sequence of changes only returns nil")
+    func changesAfterTheEnd() async throws {
+        try await onWorker { worker in
+            let folder = try TestFolder()
+            let isWatching = Flag()
+            let task = Task {
+                _ = worker
+                var changes = try folder.file.changes.makeAsyncIterator()
+                isWatching.set()
+                _ = try await changes.next()
+                var found: [GIO.FileChange?] = []
+                while found.last != .some(nil) { found.append(try await changes.next()) }
+                return try await changes.next() == nil
+            }
+            while !isWatching.isSet { await Task.yield() }
+            _ = try folder.write([1], to: "file")
+            try await worker.thread.loop.sleep(for: .milliseconds(50))
+            task.cancel()
+            let isNil = try await task.value
+            #expect(isNil)
+        }
+    }
+
     @Test("changes without a limit, of which none is read, end nothing")
     func endlessBuffer() async throws {
         try await onWorker { _ in

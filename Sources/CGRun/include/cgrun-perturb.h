@@ -4,12 +4,12 @@
 //
 // GRUN_PERTURB=seed[,permille[,sites]] in the environment enables them for every thread of the process. Each site then
 // deviates in `permille` of 1,000 cases, by default 20. `sites` are names joined by `+`, and only these sites deviate.
-// If the list begins with `-`, only the other sites deviate. The name `quiet` stands for all sites whose deviations no
-// trace of a run loop shows. In a release build, the macro GRUN_PERTURB is not defined, and each site is the constant
-// false.
+// If the list begins with `-`, only the other sites deviate. The name `quiet` means all sites whose deviations do not
+// appear in any trace of a run loop. In a release build, the macro GRUN_PERTURB is not defined, and each site is the
+// constant false.
 //
-// A site may do only what the machine, the kernel, GLib or another thread may do at that place anyway. So no site loses
-// an event, and no site changes an order that the documentation promises.
+// A site may only cause effects that the machine, the kernel, GLib or another thread may also cause at that place. So
+// no site loses an event, and no site changes an order that the documentation promises.
 #ifndef CGRUN_PERTURB_H
 #define CGRUN_PERTURB_H
 
@@ -19,7 +19,7 @@
 /// The sites. Each comment says how the site deviates, and why that is allowed.
 typedef enum {
     /// A time slice of at most 4 ms ends early, after an item. Allowed, because the thread may lose the processor for 4
-    /// ms in any item. A longer slice does not end early, because the program itself has set that length.
+    /// ms in any item. A longer slice does not end early, because the program itself has chosen this length.
     CGRUN_SITE_SLICE,
     /// A query of an epoll fetches 1 to 3 events. Allowed, because other events may become ready only after the query.
     /// The kernel keeps the events that it has not reported.
@@ -48,12 +48,11 @@ typedef enum {
     /// The hub reports that it is ready, but has no work. Allowed, because GLib keeps a source ready after
     /// g_main_context_pending().
     CGRUN_SITE_READY,
-    /// The hub is not checked after a poll. Allowed, because GLib leaves out the check when another thread has changed
-    /// the poll set. The site does not deviate while there are sentinels, because GLib would leave out their checks,
-    /// too.
+    /// The hub is not checked after a poll. Allowed, because GLib skips the check when another thread has changed the
+    /// poll set. The site does not deviate while there are sentinels, because GLib would also skip their checks.
     CGRUN_SITE_CHECK,
-    /// When a time slice is used up, the host gets one to three iterations for itself, not always three. Allowed,
-    /// because one iteration may take as long as a slice, and then the host gets no more.
+    /// When a time slice is used up, the host gets one to three iterations instead of always three. Allowed, because
+    /// one iteration may take as long as a slice, and then the host's turn ends.
     CGRUN_SITE_YIELD,
     /// A kick is sent up to 0.3 ms late. Allowed, because the sender may lose the processor after it has released the
     /// lock.
@@ -66,12 +65,12 @@ typedef enum {
     CGRUN_SITES,
 } cgrun_site;
 
-/// Whether the site deviates this time. This function and the functions below exist in debug builds only.
+/// Returns whether the site deviates this time. This function and the functions below exist in debug builds only.
 bool cgrun_perturbs(cgrun_site site);
 /// A number from 0 to `below` - 1 that depends on the seed. Callers use the number as the extent of a deviation.
 uint32_t cgrun_perturbed(uint32_t below);
 
-/// Begins the sequence of deviations again, with another seed. GRUN_PERTURB still decides which sites deviate, and how
+/// Restarts the sequence of deviations with another seed. GRUN_PERTURB still decides which sites deviate, and how
 /// often. If other threads use a loop during the call, the run is not repeatable.
 void cgrun_perturb_restart(uint64_t seed);
 const char *cgrun_site_name(cgrun_site site);

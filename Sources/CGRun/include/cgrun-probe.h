@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By its probe (LoopProbe.swift), a loop reports to traces and stall monitors. This header has the hook that makes a
-// loop's probe, and the counts of tracers, recorders and watching threads.
+// A loop reports to traces and stall monitors through its probe (LoopProbe.swift). This header declares the hook that
+// makes a loop's probe, and the counts of tracers, recorders and watching threads.
 #ifndef CGRUN_PROBE_H
 #define CGRUN_PROBE_H
 
@@ -22,22 +22,22 @@ void cgrun_set_probe_maker(void (*maker)(void *probe)) __attribute__((visibility
 /// The number of tracers and recorders of all loops, plus 1 while a recording is under way. A loop reads it at each
 /// stage of a pass.
 extern int cgrun_traced_loops __attribute__((visibility("hidden")));
-/// As cgrun_traced_loops, plus the number of threads that watch a loop for stalls. A loop reads it at each callout.
+/// The value of cgrun_traced_loops, plus the number of threads that watch a loop for stalls. A loop reads it at each
+/// callout.
 extern int cgrun_inspected_loops __attribute__((visibility("hidden")));
 void cgrun_count_tracing(int change);
 void cgrun_count_inspecting(int change);
 // These functions read the counts without atomics, because a plain read compiles to one comparison with memory. An
-// atomic read would compile to a load and a test. Tracing of a loop begins on the loop's own thread, which sees the
-// count that it has itself changed. If another thread begins to watch a loop, the loop may notice that only at a later
-// callout.
+// atomic read would compile to a load and a test. Tracing of a loop begins on the loop's own thread, which sees its own
+// change of the count. If another thread begins to watch a loop, the loop may notice this only at a later callout.
 __attribute__((no_sanitize("thread"))) static inline bool cgrun_is_tracing(void) { return cgrun_traced_loops != 0; }
 __attribute__((no_sanitize("thread"))) static inline bool cgrun_is_inspecting(void)
 {
     return cgrun_inspected_loops != 0;
 }
 
-/// Shows the threads that watch a loop whether the loop makes progress. The loop's thread updates `count` at each
-/// callout, without a clock, a lock or an atomic read-modify-write.
+/// Shows watching threads whether the loop makes progress. The loop's thread updates `count` at each callout, without a
+/// clock, a lock or an atomic read-modify-write.
 typedef struct {
     /// The requests that the watching threads make to the loop's thread, as bits of CGRUN_BEAT_…. The loop's thread
     /// answers the requests at its next callout.

@@ -72,7 +72,7 @@ __attribute__((always_inline, swift_name("Lock.unlock(self:)"))) static inline v
         return;
     }
     __atomic_store_n(&lock->word, CGRUN_LOCK_FREE, __ATOMIC_RELEASE);
-    // The compiler must not load `owed` before it stores `word`. It does not matter if the processor does so: see
+    // The compiler must not load `owed` before it stores `word`. The processor may reorder these accesses: see
     // finish_everywhere() in lock.c.
     __asm__ volatile("" ::: "memory");
     if (__builtin_expect(__atomic_load_n(&lock->owed, __ATOMIC_RELAXED) != 0, false))
@@ -90,8 +90,8 @@ void cgrun_lock_relax(int *looks);
 
 // MARK: The hub
 
-/// The functions of a run loop that its hub calls, never with a lock of GLib's held. All except `release` are called on
-/// the loop's own thread only.
+/// The functions of a run loop that its hub calls. The hub holds no lock of GLib during these calls. All except
+/// `release` are called on the loop's own thread only.
 typedef struct {
     /// Returns whether there is work to do now. Called in the hub's prepare(); must run no user code. `is_stale`: the
     /// host has dispatched a foreign source since the last head of a pass (dispatched.h). `*watched` receives a bit for
@@ -115,13 +115,13 @@ typedef struct {
 } cgrun_hub_funcs;
 
 /// Creates the hub: the GSource that represents a run loop in a context. It has priority 0, can recurse, and is named
-/// "GRunLoop". The hub takes over a reference to `loop`, so that the loop lives while a thread is in one of `funcs`. A
-/// hub with a NULL `loop` is only a canary: it records whether GLib has called its check(). The loop's thread is the
-/// main thread if `is_main` is true, and the calling thread otherwise.
+/// "GRunLoop". The hub takes over a reference to `loop`, so that the loop lives while a thread executes a function of
+/// `funcs`. A hub with a NULL `loop` is only a canary: it records whether GLib has called its check(). The loop's
+/// thread is the main thread if `is_main` is true, and the calling thread otherwise.
 GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop, bool is_main);
 
-/// Removes the hub and its sentinels from their context permanently. A second call does nothing. Threads: any, also a
-/// thread that is ending.
+/// Removes the hub and its sentinels from their context permanently. A second call does nothing. Threads: any,
+/// including a thread that is ending.
 void cgrun_hub_close(GSource *hub);
 
 /// Makes the hub dormant or active. A dormant hub and its sentinels never become ready, and record nothing about the
@@ -129,8 +129,8 @@ void cgrun_hub_close(GSource *hub);
 void cgrun_hub_set_dormant(GSource *hub, bool dormant);
 
 /// Leaves the next iterations of the host to other sources, so that sources of lower priority get their turn. The hub
-/// yields for `iterations` iterations, or until `span` microseconds have passed, if that is earlier. It yields for at
-/// least one iteration. While the hub yields, it is not ready, watches nothing, and prevents the host from sleeping.
+/// yields for `iterations` iterations or `span` microseconds, whichever ends first, but for at least one iteration.
+/// While the hub yields, it is not ready, watches nothing, and prevents the host from sleeping.
 void cgrun_hub_yield(GSource *hub, unsigned iterations, gint64 span);
 
 /// Adds the sentinels to the hub's context, or removes them (sentinels.c). Attaching sentinels is expensive, so add
@@ -147,7 +147,7 @@ void cgrun_hub_note_interrupted(GSource *hub);
 
 /// Clears the mark that the hub's check() sets. Call this function before g_main_context_check().
 void cgrun_hub_clear_canary(GSource *hub);
-/// Whether GLib has called the hub's check() since the mark was cleared.
+/// Returns whether GLib has called the hub's check() since the mark was cleared.
 bool cgrun_hub_saw_check(GSource *hub);
 
 /// Puts a descriptor into one of the hub's CGRUN_HUB_RECORDS poll records. A descriptor of -1 removes the record from
@@ -161,9 +161,9 @@ enum { CGRUN_HUB_CLOSED = 1 << CGRUN_HUB_RECORDS };
 /// dispatched.
 void cgrun_hub_abandon(GSource *hub);
 
-/// Creates a carrier: a GSource by which a host that iterates the hub's context also wakes for `context`. The carrier
-/// dispatches the hub when `context` is ready. `canary` is a hub without a loop in `context`. Create and close a
-/// carrier on the loop's thread. The host's iterations acquire `context` for this thread, unless another thread owns
+/// Creates a carrier: a GSource that makes a host, which iterates the hub's context, also wake for `context`. The
+/// carrier dispatches the hub when `context` is ready. `canary` is a hub without a loop in `context`. Create and close
+/// a carrier on the loop's thread. The host's iterations acquire `context` for this thread, unless another thread owns
 /// it. The thread then owns `context` until the carrier is closed.
 GSource *cgrun_carrier_new(GSource *hub, GMainContext *context, GSource *canary);
 bool cgrun_carrier_owns_context(GSource *carrier);
@@ -175,8 +175,7 @@ void cgrun_carrier_close(GSource *carrier);
 
 // MARK: The poller
 
-/// One context of a poll. `hub` is a hub in this context. As the canary, it shows whether GLib has called the check()
-/// of this hub.
+/// One context of a poll. `hub` is the canary in this context: it shows whether GLib has called the hub's check().
 typedef struct {
     GMainContext *context;
     GSource *hub;
@@ -193,21 +192,21 @@ typedef struct {
     // The number of records in the last poll, and errno of the last poll that failed.
     unsigned used;
     int error;
-    // How many polls in a row ended only because of a closed descriptor, and when the first of these polls ended, in
-    // nanoseconds.
+    // The number of successive polls that ended only because of a closed descriptor, and the time in nanoseconds when
+    // the first of these polls ended.
     unsigned fruitless;
     int64_t stuck_since;
 } cgrun_poller;
 void cgrun_poller_clear(cgrun_poller *poller);
 
-/// Queries, polls and checks a prepared context without waiting. Repeats this if GLib leaves out the check, because
+/// Queries, polls and checks a prepared context without waiting. Repeats these steps if GLib skips the check because
 /// another thread has changed the poll set. Returns whether the context is ready. `*timeout` receives GLib's timeout in
-/// milliseconds, -1 for none. The context's records are the first ones of the poller.
+/// milliseconds, -1 for none. The context's records are the first records of the poller.
 bool cgrun_poller_look(cgrun_poller *poller, cgrun_polled *polled, gint *timeout);
 
 /// Waits for `count` contexts, which the caller must own, and for the CGRUN_OWN_DESCRIPTORS descriptors in `own`. An
-/// element of -1 stands for no descriptor. `deadline` is a time of CLOCK_MONOTONIC in nanoseconds. INT64_MIN does not
-/// wait, INT64_MAX waits forever. Sets `is_ready` in each element of `polled`.
+/// element of -1 means no descriptor. `deadline` is a time of CLOCK_MONOTONIC in nanoseconds. INT64_MIN does not wait,
+/// INT64_MAX waits forever. Sets `is_ready` in each element of `polled`.
 ///
 /// Returns a bit for each descriptor of `own` that is readable, and CGRUN_POLL_FAILED if poll(2) fails in a wait. In
 /// that case the poller's `error` is the errno of poll(2). Runs no user code, except a poll function that the program
@@ -216,8 +215,8 @@ enum { CGRUN_OWN_DESCRIPTORS = 3, CGRUN_POLL_FAILED = 1 << CGRUN_OWN_DESCRIPTORS
 unsigned cgrun_poller_poll(
     cgrun_poller *poller, cgrun_polled *polled, unsigned count, const int *own, int64_t deadline);
 
-/// Finds a closed descriptor that keeps polls from waiting. Call this function after each poll that found nothing.
-/// Returns the descriptor if it has ended more than CGRUN_MOST_FRUITLESS polls in a row, during more than
+/// Finds a closed descriptor that makes polls return immediately. Call this function after each poll that found
+/// nothing. Returns the descriptor if it has ended more than CGRUN_MOST_FRUITLESS polls in a row, during more than
 /// CGRUN_LONGEST_STUCK nanoseconds. Otherwise returns -1. Because of these limits, a program may close a descriptor a
 /// moment before it removes the descriptor from its context.
 int cgrun_poller_stuck_descriptor(cgrun_poller *poller);
@@ -231,8 +230,8 @@ int cgrun_main_queue_handle(void);
 void cgrun_main_queue_drain(void);
 // The main queue. The C name differs from the symbol, because Swift's module Dispatch declares the symbol with a type.
 extern char cgrun_main_queue[] __asm__("_dispatch_main_q") __attribute__((weak));
-/// Whether `queue` has the serial number 1 and the label `label` at the offsets that dispatch.c expects in the main
-/// queue.
+/// Returns whether `queue` has the serial number 1 and the label `label` at the offsets that dispatch.c expects in the
+/// main queue.
 bool cgrun_has_known_words(const char *queue, const char *label);
 
 /// The low half of the word in which libdispatch keeps the owner of the main queue.
@@ -247,10 +246,10 @@ static inline uint32_t cgrun_main_queue_owner(void)
 }
 
 /// The word in which libdispatch keeps the last block of the main queue, null if the queue is empty. libdispatch's own
-/// drain tests this word, too. If the queue's words are not at the expected offsets, the variable points to a word that
+/// drain also tests this word. If the queue's words are not at the expected offsets, the variable points to a word that
 /// is never null. Then callers ask the kernel whether a block waits.
 extern void *const *cgrun_main_queue_last __attribute__((visibility("hidden")));
-/// Whether the main queue is known to be empty.
+/// Returns true if the main queue is known to be empty.
 static inline bool cgrun_main_queue_is_empty(void)
 {
     return __atomic_load_n(cgrun_main_queue_last, __ATOMIC_ACQUIRE) == NULL;
@@ -264,7 +263,7 @@ uint32_t cgrun_main_queue_owner_at_load(void);
 
 bool cgrun_is_on_main_queue(void);
 void cgrun_call_on_main_queue(void (*call)(void *context), void *context);
-/// Calls `call` after a span of real time, on a thread of libdispatch's. Virtual time does not shorten the span.
+/// Calls `call` after a span of real time, on a thread of libdispatch. Virtual time does not shorten the span.
 void cgrun_call_later(int64_t nanoseconds, void (*call)(void *context), void *context);
 
 // MARK: An async main
@@ -312,14 +311,13 @@ int cgrun_child_open(pid_t pid);
 /// true.
 int cgrun_child_wait(int child, bool reaps, int *status);
 
-/// Whether the kernel discards the status of children, because SIGCHLD is ignored or SA_NOCLDWAIT is set.
+/// Returns true if the kernel discards the status of children, because SIGCHLD is ignored or SA_NOCLDWAIT is set.
 bool cgrun_children_are_discarded(void);
 
 // MARK: Small things
 
-/// Makes backtraces show the function that calls the user's closure. Call this function right after the closure
-/// returns. Otherwise the compiler turns the call of the closure into a jump, and the caller's frame is not on the
-/// stack.
+/// Makes backtraces show the function that calls the user's closure. Call cgrun_keep_frame() right after the closure
+/// returns. Otherwise the compiler turns the call of the closure into a jump, and the caller has no frame on the stack.
 static inline void cgrun_keep_frame(void) { __asm__ volatile("" ::: "memory"); }
 
 static inline void cgrun_prefetch(const void *address) { __builtin_prefetch(address); }
@@ -345,21 +343,23 @@ uint64_t cgrun_event_take(int event);
 int cgrun_epoll_look(int epoll, struct epoll_event *events, int capacity);
 bool cgrun_is_readable(int descriptor);
 void cgrun_close(int descriptor);
-/// Whether the process could open two more descriptors now. A new GMainContext may need two.
+/// Returns whether the process could open two more descriptors now. A new GMainContext may need two descriptors.
 bool cgrun_has_descriptors_left(void);
 
-/// A variable of the environment. NULL if it is not set, or if the program runs with more rights than its caller.
+/// Returns an environment variable. Returns NULL if the variable is not set, or if the program runs with more rights
+/// than its caller.
 const char *cgrun_environment(const char *name);
 
 /// Logs to GLib's log under the domain "GRunLoop". There is one function for each level, because Swift can import
-/// GLib's constants for the levels from some versions of GLib only.
+/// GLib's level constants only from some versions of GLib.
 void cgrun_log_critical(const char *message);
 void cgrun_log_warning(const char *message);
 
 /// Prints the message to standard error, and aborts the process. Threads: any, also with a lock held.
 __attribute__((noreturn)) void cgrun_end_process(const char *message);
 
-/// The name of the C interface's function that the calling thread executes, for log messages; NULL if it executes none.
+/// The C interface function that the calling thread executes, for log messages; NULL if the thread executes no such
+/// function.
 extern __thread const char *cgrun_caller __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static inline const char *cgrun_get_caller(void) { return cgrun_caller; }
 static inline void cgrun_set_caller(const char *function) { cgrun_caller = function; }
@@ -367,7 +367,7 @@ static inline void cgrun_set_caller(const char *function) { cgrun_caller = funct
 typedef enum { CGRUN_MODE_OTHER, CGRUN_MODE_DEFAULT, CGRUN_MODE_COMMON } cgrun_mode_kind;
 cgrun_mode_kind cgrun_well_known_mode(const char *name);
 
-/// The path of the program or shared library that contains this code; "?" if it is not known.
+/// Returns the path of the program or shared library that contains this code; "?" if the path is not known.
 const char *cgrun_own_file(void);
 
 extern bool cgrun_forked __attribute__((visibility("hidden")));
@@ -376,7 +376,7 @@ static inline bool cgrun_has_forked(void) { return __atomic_load_n(&cgrun_forked
 /// Starts to watch for fork(). Only the first call has an effect.
 void cgrun_watch_fork(void);
 
-// The calling thread's loop; NULL if the thread has none yet. With the TLS model initial-exec, an access needs no
+// The calling thread's loop; NULL if the thread has no loop yet. With the TLS model initial-exec, an access needs no
 // function call.
 extern __thread void *cgrun_current_loop __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static inline void *cgrun_get_current_loop(void) { return cgrun_current_loop; }
@@ -416,13 +416,13 @@ int cgrun_poll(GPollFD *records, unsigned count, int64_t nanoseconds);
 
 /// Duplicates a descriptor. The duplicate is close-on-exec. Returns -1 and errno on failure.
 int cgrun_duplicate(int descriptor);
-/// As cgrun_duplicate(), but the duplicate replaces the descriptor `onto`.
+/// Works like cgrun_duplicate(), but the duplicate replaces the descriptor `onto`.
 int cgrun_duplicate_onto(int descriptor, int onto);
 
 /// Returns a new timer descriptor on CLOCK_MONOTONIC; -1 and errno on failure.
 int cgrun_timer_new(void);
-/// Arms a timer descriptor for an absolute time in nanoseconds; 0 disarms it. Discards an expiry that was not read.
-/// Returns false and errno if `timer` is not a timer descriptor.
+/// Arms a timer descriptor for an absolute time in nanoseconds; a time of 0 disarms it. Discards an expiry that was not
+/// read. Returns false and errno if `timer` is not a timer descriptor.
 bool cgrun_timer_arm(int timer, int64_t time);
 
 G_END_DECLS

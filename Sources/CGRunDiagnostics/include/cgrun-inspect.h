@@ -82,10 +82,10 @@ int cgrun_thread_depth(void);
 int32_t cgrun_beat_thread(const cgrun_beat *beat);
 bool cgrun_beat_host_polls(const cgrun_beat *beat);
 
-/// Notes that a host is about to poll. Call this function on the loop's thread, while a host's iteration prepares its
+/// Records that a host is about to poll. Call this function on the loop's thread, while a host's iteration prepares its
 /// sources.
 void cgrun_beat_note_poll(cgrun_beat *beat);
-/// Adds a GSource to a host's context to note the host's polls. This GSource is never ready. Its priority is the
+/// Adds a GSource to a host's context to record the host's polls. This GSource is never ready. Its priority is the
 /// highest, so GLib prepares and checks it first. Its check function adds 1 to the count in `pulse`, because a poll has
 /// ended.
 GSource *cgrun_beat_source_new(cgrun_beat *beat, GMainContext *context);
@@ -101,8 +101,9 @@ typedef struct {
     /// `count` is the count in the loop's beat, and `depth` is the number of GLib dispatches on the thread's stack.
     uint32_t count;
     int depth;
-    /// The context and the name of the GSource that GLib is dispatching, of the innermost one if dispatches are nested.
-    /// A long name is cut. The name is empty if the GSource has none, or if GLib dispatches no GSource.
+    /// The context and the name of the GSource that GLib is dispatching. If dispatches are nested, this is the
+    /// innermost GSource. A long name is truncated. The name is empty if the GSource has no name, or if GLib dispatches
+    /// no GSource.
     GMainContext *context;
     char source[CGRUN_SOURCE_NAME];
 } cgrun_sample;
@@ -110,8 +111,8 @@ typedef struct {
 /// a handler for the signal, or EINVAL if the signal cannot have a handler.
 int cgrun_sample_prepare(int signal);
 /// Call this function once for each cgrun_sample_prepare() that has returned 0. The last of these calls restores the
-/// signal's former disposition, unless other code has changed the disposition. If a request by another signal than
-/// SIGURG was not answered, our handler also stays.
+/// signal's former disposition, unless other code has changed the disposition. If the signal is not SIGURG and a
+/// request was not answered, our handler also stays.
 void cgrun_sample_finish(int signal);
 /// Takes a backtrace of the loop's thread, and waits at most `span` nanoseconds for that thread's answer. Returns false
 /// if the thread does not answer because it has blocked the signal, is in the kernel, or has ended. If two threads call
@@ -123,12 +124,12 @@ bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_s
 // With glibc 2.35 or later, the two functions below do not take the dynamic linker's lock, because a thread that stalls
 // inside dlopen() holds this lock.
 
-/// The names of the function at an address and of the function's file, without folders. A Swift name is demangled if
-/// the process contains Swift's runtime. A name that is not known is NULL. The caller frees both names.
+/// Returns the names of the function at an address and of the function's file, without folders. A Swift name is
+/// demangled if the process contains Swift's runtime. A name that is not known is NULL. The caller frees both names.
 void cgrun_symbol(uintptr_t address, char **function, char **file);
-/// The name of the file that is loaded at an address, without folders, and the address in the file. Returns false if no
-/// file is loaded at the address. With a glibc older than 2.35, always returns false. Allocates no memory and takes no
-/// lock.
+/// Returns the name of the file that is loaded at an address, without folders, and the address in the file. Returns
+/// false if no file is loaded at the address. With a glibc older than 2.35, always returns false. Allocates no memory
+/// and takes no lock.
 bool cgrun_loaded_file(uintptr_t address, const char **name, uintptr_t *offset);
 
 // MARK: The plain notice of a stall
@@ -146,7 +147,7 @@ void cgrun_notice_free(cgrun_notice *notice);
 void cgrun_notice_schedule(cgrun_notice *notice, int64_t due);
 /// Cancels the notice, unless the writing thread has begun to write it.
 void cgrun_notice_cancel(cgrun_notice *notice);
-// Call the functions below only while the notice is not scheduled. Text that does not fit into the notice is left out.
+// Call the functions below only while the notice is not scheduled. Text that does not fit into the notice is omitted.
 void cgrun_notice_clear(cgrun_notice *notice);
 /// Adds text to the notice. A byte that is not printable ASCII becomes a question mark.
 void cgrun_notice_put(cgrun_notice *notice, const void *bytes, size_t size);

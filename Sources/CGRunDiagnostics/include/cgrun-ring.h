@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For a timeline: a ring of records of one loop, and the counts of each item's callouts. Only the loop's thread writes
+// A ring of records of one loop, and the counts of each item's callouts, for a timeline. Only the loop's thread writes
 // the records and the counts.
 #ifndef CGRUN_RING_H
 #define CGRUN_RING_H
@@ -85,15 +85,15 @@ void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int
 /// mode is not `mode`.
 bool cgrun_ring_put_in(cgrun_ring *ring, uint64_t recording, const void *mode, cgrun_record_kind kind, uint32_t item,
     int64_t extra);
-/// The number of the item with this key. 0 if the ring belongs to another recording, or if the item has no number. Also
-/// 0 if the item's label was read at another version of the labels than `labels`.
+/// Returns the number of the item with this key. Returns 0 if the ring belongs to another recording, or if the item has
+/// no number. Also returns 0 if the item's label was read at a version of the labels other than `labels`.
 uint32_t cgrun_ring_item(const cgrun_ring *ring, uint64_t recording, uint64_t key, uint64_t labels);
 
-/// The number of the item with this key; 0 if the item has no number. Unlike cgrun_ring_item(), this function checks
-/// neither the recording nor the version of the labels.
+/// Returns the number of the item with this key; 0 if the item has no number. Unlike cgrun_ring_item(), this function
+/// checks neither the recording nor the version of the labels.
 uint32_t cgrun_ring_known_item(const cgrun_ring *ring, uint64_t key);
-/// Gives an item a number and returns this number; 0 if there is no memory. If the item already has a number, the item
-/// keeps this number. `labels` is the version of the labels at which the item's label was read.
+/// Assigns a number to an item and returns the number; 0 if there is no memory. If the item already has a number, the
+/// item keeps it. `labels` is the version of the labels at which the item's label was read.
 uint32_t cgrun_ring_add_item(cgrun_ring *ring, uint64_t key, uint64_t labels);
 /// Removes each item that has no record left in the ring, and calls `dropped` with the item's number.
 void cgrun_ring_drop_items(cgrun_ring *ring, void (*dropped)(uint32_t number, void *data), void *data);
@@ -102,10 +102,10 @@ uint32_t cgrun_ring_item_count(const cgrun_ring *ring);
 // MARK: Any thread
 
 /// Copies the records, the earliest first. The caller frees the copy. `*count` receives the number of records in the
-/// copy. `*lost` receives the number of earlier records, which were overwritten. NULL if there is no memory.
+/// copy. `*lost` receives the number of earlier records, which were overwritten. Returns NULL if there is no memory.
 cgrun_record *cgrun_ring_copy(cgrun_ring *ring, uint64_t *count, uint64_t *lost);
-/// The cost of the item with this key so far; `calls` is 0 if the item has no number in the ring. `total` and `longest`
-/// do not include a callout that has not ended.
+/// Returns the cost of the item with this key so far; `calls` is 0 if the item has no number in the ring. `total` and
+/// `longest` do not include a callout that has not ended.
 cgrun_counts cgrun_ring_counts_of(cgrun_ring *ring, uint64_t key);
 
 // MARK: The page
@@ -117,8 +117,8 @@ extern const void *const cgrun_timeline_page __attribute__((visibility("hidden")
 extern const size_t cgrun_timeline_page_size __attribute__((visibility("hidden")));
 /// The offset of the placeholder in the HTML page.
 size_t cgrun_timeline_page_place(void);
-/// The path in the environment variable GRUN_TIMELINE, made absolute, with the process id in the place of each "%p".
-/// The caller frees the path. NULL if the variable is not set or empty.
+/// Returns the path in the environment variable GRUN_TIMELINE as an absolute path, with each "%p" replaced by the
+/// process id. The caller frees the path. NULL if the variable is not set or empty.
 char *cgrun_copy_timeline_path(void);
 const char *cgrun_program(void);
 /// The name of a thread of the process; NULL if the thread has ended. The caller frees the name.

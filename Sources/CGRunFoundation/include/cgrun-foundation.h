@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C functions by which GRunLoopFoundation serves Foundation's run loop. These functions call Core Foundation, which
-// is a part of Foundation, and use the data structures of the dynamic linker.
+// The C functions with which GRunLoopFoundation serves Foundation's run loop. These functions call Core Foundation,
+// which is a part of Foundation, and use the data structures of the dynamic linker.
 //
 // In this header, a run loop, an observer or a source of Core Foundation is a `void *`, and a string, an array or a set
 // is a `const void *`. No code here depends on the layout of Core Foundation's structures.
@@ -18,14 +18,14 @@ typedef struct {
     void *replacement;
 } cgrun_slot_function;
 
-/// The relocation types of a machine by which the dynamic linker puts the addresses of functions into slots.
+/// The relocation types with which the dynamic linker of a machine puts the addresses of functions into slots.
 typedef struct {
     uint16_t machine;
     uint32_t jump_slot;
     uint32_t global_data;
 } cgrun_slot_kinds;
 
-/// The relocation types of a machine (`EM_…`); NULL unless the machine is x86-64 or AArch64.
+/// Returns the relocation types of a machine (`EM_…`); NULL unless the machine is x86-64 or AArch64.
 const cgrun_slot_kinds *cgrun_slot_kinds_of(uint16_t machine);
 
 typedef struct {
@@ -41,7 +41,7 @@ typedef struct {
 /// `result` may be NULL.
 void cgrun_slots_set(const cgrun_slot_function *functions, unsigned count, bool back, cgrun_slots_result *result);
 
-/// A number that changes whenever an object is loaded.
+/// Returns a number that changes whenever an object is loaded.
 uint64_t cgrun_slots_loaded(void);
 
 // MARK: notices.c: calls of Core Foundation by any object
@@ -73,10 +73,10 @@ typedef struct {
     /// run. If the result is not NULL, `left` is called with this result after the run.
     void *(*entered)(void *loop, const void *mode, double seconds);
     void (*left)(void *guest);
-    /// `stop` is called in place of CFRunLoopStop, and `is_waiting` in place of CFRunLoopIsWaiting.
+    /// `stop` is called instead of CFRunLoopStop, and `is_waiting` is called instead of CFRunLoopIsWaiting.
     void (*stop)(void *loop);
     bool (*is_waiting)(void *loop);
-    /// Called in place of a drain of the main queue. `drain` must call cgrun_guest_drain().
+    /// Called instead of a drain of the main queue. `drain` must call cgrun_guest_drain().
     void (*drain)(void);
 } cgrun_notices;
 
@@ -90,7 +90,7 @@ bool cgrun_notices_find(void);
 bool cgrun_notices_begin(const cgrun_notices *notices);
 /// Stops noticing calls, and restores all slots.
 void cgrun_notices_end(void);
-/// Begins to notice also the calls of objects that were loaded since cgrun_notices_begin(). Returns false if this
+/// Also begins to notice the calls of objects that were loaded since cgrun_notices_begin(). Returns false if this
 /// function must be called once more.
 bool cgrun_notices_renew(void);
 /// Drains the main queue. During the drain, Core Foundation's word for "this thread is draining the main queue" is set.
@@ -108,18 +108,18 @@ void cgrun_guest_wake_up(void *loop);
 const void *cgrun_guest_string(const char *text);
 const void *cgrun_guest_retain(const void *object);
 void cgrun_guest_release(const void *object);
-/// The UTF-8 text of a string of Core Foundation. The caller frees this text. NULL if the object is not a string, or if
-/// there is no memory.
+/// Returns the UTF-8 text of a string of Core Foundation. The caller frees this text. Returns NULL if the object is not
+/// a string, or if there is no memory.
 char *cgrun_guest_copy_text(const void *string);
 /// Calls `body` for each name of a mode. `modes` is one string, or an array or a set of strings.
 void cgrun_guest_each_mode(const void *modes, void (*body)(const void *name, void *data), void *data);
 bool cgrun_guest_is_common_modes(const void *name);
 bool cgrun_guest_is_default_mode(const void *name);
-/// The name of the mode that the loop runs now; NULL if the loop runs no mode. The caller releases the name.
+/// Returns the name of the mode that the loop runs now; NULL if the loop runs no mode. The caller releases the name.
 const void *cgrun_guest_copy_current_mode(void *loop);
-/// An array of the names of all modes. The caller releases the array.
+/// Returns an array of the names of all modes. The caller releases the array.
 const void *cgrun_guest_copy_modes(void *loop);
-/// The name of the default mode, which is always common. The caller does not release it.
+/// Returns the name of the default mode, which is always common. The caller does not release the name.
 const void *cgrun_guest_default_mode(void);
 bool cgrun_guest_is_common(void *loop, const void *mode);
 void cgrun_guest_stop(void *loop);
@@ -151,8 +151,8 @@ enum {
     CGRUN_GUEST_EXIT = 1 << 7,
 };
 
-/// The epoll in which the calling thread's loop waits when it runs a mode. Core Foundation owns this epoll, so the
-/// caller must not close it. The result is -1 if the mode does not wait in an epoll, and -2 if no descriptor or memory
-/// is left for the search.
+/// Returns the epoll in which the calling thread's loop waits when it runs a mode. Core Foundation owns this epoll, so
+/// the caller must not close it. The result is -1 if the mode does not wait in an epoll, and -2 if no descriptor or
+/// memory is left for the search.
 int cgrun_guest_find_epoll(void *loop, const void *mode);
 bool cgrun_descriptor_is_readable(int descriptor);

@@ -15,8 +15,8 @@
 /// cgrun_port_accept() or cgrun_port_socket().
 void cgrun_kept_close(int descriptor);
 
-/// The folder of this process's descriptors. /proc/self/fd is not used, because it belongs to the main thread, which
-/// may have ended.
+/// The folder of this process's descriptors. The path is not /proc/self/fd, which belongs to the main thread, because
+/// that thread may have ended.
 #define CGRUN_DESCRIPTOR_FILES "/proc/thread-self/fd"
 
 /// The size of the name of a port's socket file, with the NUL at its end.
@@ -24,17 +24,17 @@ enum { CGRUN_PORT_FILE = 33 };
 /// Copies to `file` the name of the socket file of the port `name`. The lock file has this name with ".lock" appended.
 void cgrun_port_file(const char *name, char *file);
 /// Opens the directory for the port names with O_PATH. If `makes` is true, makes the directory first. The directory may
-/// be unsafe: see cgrun_port_directory_is_safe(). A forked child does not close this descriptor. The functions below
-/// that return a descriptor, and this function, return -1 and errno on failure.
+/// be unsafe: see cgrun_port_directory_is_safe(). A forked child does not close this descriptor. This function, and the
+/// functions below that return a descriptor, return -1 and errno on failure.
 int cgrun_port_directory_open(int outer, const char *name, bool makes);
-/// Whether this user, and nobody else, may use a directory.
+/// Returns whether only this user may use a directory.
 bool cgrun_port_directory_is_safe(int directory);
 /// Duplicates the descriptor of a directory. A forked child closes the duplicate.
 int cgrun_port_directory(int directory);
 /// Takes the lock of a port's name, and returns the descriptor of the lock file. EWOULDBLOCK: another port holds the
 /// lock.
 int cgrun_port_lock(int directory, const char *file);
-/// Returns a socket that listens under a port's file name. Replaces an existing socket file. Call this function only
+/// Returns a socket that listens under a port's file name. An existing socket file is replaced. Call this function only
 /// while the name's lock is held.
 int cgrun_port_listen(int directory, const char *file);
 /// Removes the socket file, if `lock` is still the descriptor of the name's lock file.
@@ -50,8 +50,9 @@ int cgrun_are_users_known(void);
 int cgrun_port_accept(int listener);
 /// Returns a socket that is not connected.
 int cgrun_port_socket(void);
-/// Connects a socket to the port with the socket file `file`. False and errno on failure. ENOENT, ECONNREFUSED: no port
-/// listens there. EAGAIN: too many peers wait to be accepted. EPERM: the port is another user's.
+/// Connects a socket to the port with the socket file `file`. Returns false and errno on failure. ENOENT, ECONNREFUSED:
+/// no port listens under this file. EAGAIN: too many peers wait to be accepted. EPERM: the port belongs to another
+/// user.
 bool cgrun_port_connect(int socket, int directory, const char *file);
 
 /// The MessageNews object (ReplyReceiver.swift) of the innermost exchange for which this thread runs its loop; NULL if
@@ -68,8 +69,8 @@ typedef struct {
     uint32_t conversation;
     uint64_t length;
 } cgrun_packet;
-/// The value of `magic`, which is "GRUN" in ASCII, the value of `version`, and the only flag in `flags`. The flag is
-/// set if the first descriptor of the packet is memory that holds the packet's data.
+/// The value of `magic` ("GRUN" in ASCII), the value of `version`, and the only flag in `flags`. The flag is set if the
+/// first descriptor of the packet is memory that holds the packet's data.
 enum { CGRUN_PACKET_MAGIC = 0x4E555247, CGRUN_PACKET_VERSION = 1, CGRUN_PACKET_IN_MEMORY = 1 };
 /// The largest number of bytes that follow the header in a packet, and the largest number of descriptors.
 enum { CGRUN_PACKET_INLINE = 1 << 16, CGRUN_PACKET_DESCRIPTORS = 17 };
@@ -89,27 +90,29 @@ ssize_t cgrun_packet_receive(int socket, void *bytes, size_t size, int *descript
 /// which would otherwise close the descriptors in these packets. A peer can make such a close slow, and fork() waits
 /// for cgrun_kept_close().
 void cgrun_packet_drain(int socket);
-/// Whether the other end still exists. If the other end has gone, the packets that it sent before can still be
+/// Returns whether the other end still exists. If the other end has gone, the packets that it sent before can still be
 /// received.
 bool cgrun_packet_is_connected(int socket);
-/// Whether the other end has received every packet that was sent to it. Also true if a sandbox forbids the query.
+/// Returns true if the other end has received every packet that was sent to it, or if a sandbox forbids the query.
 bool cgrun_packet_all_taken(int socket);
-/// The id of the peer's process; 0 if it is in another PID namespace.
+/// Returns the id of the peer's process; 0 if the process is in another PID namespace.
 int cgrun_packet_peer(int socket);
 /// Ends the connection in both directions. This also wakes threads that poll the socket for packets.
 void cgrun_packet_shut(int socket);
 /// Waits until there may be room for a packet or the eventfd `event` is signalled, but at most for `nanoseconds`. If
-/// `socket` or `event` is -1, it is left out of the wait. Call this function without a lock.
+/// `socket` or `event` is -1, the function does not wait for it. Call this function without a lock.
 void cgrun_packet_wait(int socket, int event, int64_t nanoseconds);
 
-/// Returns the descriptor of new memory with these bytes. The memory is sealed, so that nobody can change it. -1 and
-/// errno on failure.
+/// Returns the descriptor of new memory with these bytes. The memory is sealed, so that no process can change it.
+/// Returns -1 and errno on failure.
 int cgrun_memory_new(const void *bytes, size_t size);
-/// Maps the memory of a received message in constant time, because no page is touched. NULL and errno on failure.
-/// EBADMSG: the sender could still change the memory, or the memory has another size or does not support seals.
+/// Maps the memory of a received message. The time is constant, because no page is accessed. Returns NULL and errno on
+/// failure. EBADMSG: the sender could still change the memory, or the memory has another size or does not support
+/// seals.
 const void *cgrun_memory_map(int memory, uint64_t size);
 /// If the sender has never written some page of mapped memory, replaces the whole mapping by zeros. Call this function
-/// before the first read, which would otherwise allocate that page for this process. The time grows with the size.
+/// before the first read, which would otherwise allocate the missing page for this process. The call takes longer for
+/// larger memory.
 void cgrun_memory_clear_if_sparse(int memory, const void *bytes, uint64_t size);
 void cgrun_memory_unmap(const void *bytes, uint64_t size);
 

@@ -23,11 +23,11 @@ extension GRunLoop {
     /// The process ends when `main()` returns.
     ///
     /// - Parameter drive: a function that drives instead of the main run loop, such as
-    ///   `{ g_application_run(application, 0, nil) }`. It is called on the main thread when `main()` first suspends,
-    ///   and must iterate GLib's default context. When it returns, the main run loop drives until `main()` returns. Do
-    ///   not call such a function in `main()` itself, because `main()` is a job of the main actor after its first
-    ///   suspension. Until that job suspends, no other job and no block of the main dispatch queue runs. The library
-    ///   logs this mistake.
+    ///   `{ g_application_run(application, 0, nil) }`. The library calls the function on the main thread when `main()`
+    ///   first suspends. The function must iterate GLib's default context. When the function returns, the main run loop
+    ///   drives until `main()` returns. Do not call such a function in `main()` itself, because `main()` is a job of
+    ///   the main actor after its first suspension. Until that job suspends, no other job and no block of the main
+    ///   dispatch queue runs. The library logs this mistake.
     ///
     /// Threads: the main thread, before the first suspension. A call on another thread, or after the first suspension,
     /// is logged and does nothing. In a program with a synchronous `main()`, the call does nothing. There is no
@@ -45,7 +45,7 @@ extension GRunLoop {
                             + "another thread. Call this function on the main thread, before the first await of "
                             + "main()"))
         }
-        // Makes the main loop before `drive` iterates the main loop's context.
+        // Creates the main loop now, because `drive` is about to iterate its context.
         _ = main
         MainActor.assumeIsolated { AsyncMain.driver = drive }
         if cgrun_set_async_main_driver({ MainActor.assumeIsolated { AsyncMain.drive() } }) {
@@ -58,7 +58,7 @@ extension GRunLoop {
         }
     }
 
-    /// Whether the calling thread is the main thread, and the loop will drive it when the async main first suspends.
+    /// True on the main thread if the main loop will drive this thread when the async `main()` first suspends.
     package static var willDriveAsyncMain: Bool {
         AsyncMain.isExpected.load(ordering: .relaxed) && cgrun_is_main_thread()
             && cgrun_async_main_state() == Int32(CGRUN_ASYNC_MAIN_NONE)
@@ -69,7 +69,8 @@ extension GRunLoop {
     nonisolated static let isExpected = Atomic(false)
     static var driver: (@MainActor @Sendable () -> Void)?
 
-    /// Drives the main thread after main() has first suspended. Returns only if the main loop is finished.
+    /// Drives the main thread after main() has first suspended. Returns only when no mode of the main loop has an item
+    /// left.
     static func drive() {
         driver?()
         while GRunLoop.main.run() != .finished {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closures that belong to an actor, and need not be @Sendable. These closures are called and released only at their
-// ``Home``.
+// Closures that belong to an actor, and therefore need not be @Sendable. These closures are called and released only at
+// their ``Home``.
 //
 // The compiler ensures that only code on the actor can pass such a closure. The objects that the closure captures
 // cannot be sent to another thread afterwards.
@@ -14,8 +14,8 @@ enum Home: Sendable {
     case lateJobs(of: any SerialExecutor)
 }
 
-/// A closure that belongs to an actor. Each closure type has a case of its own, because a generic payload would be
-/// wrapped in another closure at each call.
+/// A closure that belongs to an actor. Each closure type has its own case. With a generic payload, Swift would wrap the
+/// closure in another closure at each call.
 package enum ConfinedClosure {
     package typealias Timer = (GRunLoop.Timer) -> Void
     package typealias Block = () -> Void
@@ -40,7 +40,7 @@ package enum ConfinedClosure {
     }
 }
 
-/// Holds a closure that belongs to an actor. Also retains the actor, because the actor must outlive the closure.
+/// Holds a closure that belongs to an actor, and retains the actor, because the actor must outlive the closure.
 package final class Confined: Forwarder, @unchecked Sendable {
     let home: Home
     /// Used only at the closure's home, or in the deinit of this object.
@@ -89,7 +89,7 @@ package final class Confined: Forwarder, @unchecked Sendable {
     /// any more.
     package func letGo() { home.letGo(of: self) }
 
-    /// Releases the closure now. Call this function at the closure's home.
+    /// Releases the closure immediately. Call this function at the closure's home.
     func empty() {
         let former = content
         content = nil

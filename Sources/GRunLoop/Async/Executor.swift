@@ -21,15 +21,15 @@ extension GRunLoop {
     ///
     /// Jobs run in order, in every common mode, and also in runs that are nested in a job. Jobs that are enqueued
     /// together wake the loop once. Each pass runs jobs until ``GRunLoop/timeSlice`` is used up. The common modes of a
-    /// loop with an executor are never finished. All executors of one loop share one isolation, so a call from an actor
-    /// of one to an actor of another schedules no job.
+    /// loop with an executor are never finished. All executors of one loop share one isolation. So a call between
+    /// actors of these executors schedules no job.
     ///
-    /// When the loop's thread ends, it first runs the queued jobs, and the jobs that these jobs enqueue. A job that is
-    /// enqueued after that is a **late job**. An executor cannot refuse a job. If the executor dropped the job, the
-    /// job's task would stay suspended forever. So late jobs run on Swift's thread pool, isolated to their actors. They
-    /// run in order, and one at a time for all executors of the loop. The first late job of a loop is logged with the
-    /// names of the loop and the executor. End the actors and tasks of a loop before its thread ends, or end the thread
-    /// with ``Thread/stopAndWait()``. To end operations that the loop does not know, such as those of GIO, use
+    /// Before the loop's thread ends, it runs the queued jobs, and the jobs that these jobs enqueue. A job that is
+    /// enqueued later is a **late job**. An executor cannot refuse a job. If the executor dropped the job, the job's
+    /// task would stay suspended forever. So late jobs run on Swift's thread pool, isolated to their actors. They run
+    /// in order, and one at a time for all executors of the loop. The first late job of a loop is logged with the names
+    /// of the loop and the executor. End the actors and tasks of a loop before its thread ends, or end the thread with
+    /// ``Thread/stopAndWait()``. To end operations that the loop does not know, such as those of GIO, use
     /// ``GRunLoop/addEndHandler(_:)``.
     ///
     /// Threads: any. There is no corresponding Core Foundation type. Swift's protocols are `SerialExecutor` and
@@ -78,7 +78,7 @@ extension GRunLoop {
             queue.append(UnownedJob(job), .task, for: self)
         }
 
-        /// The loop, if it belongs to the calling thread; otherwise nil.
+        /// The executor's loop if this loop belongs to the calling thread; otherwise nil.
         var loopOfThisThread: GRunLoop? { queue.loopOfThisThread }
 
         /// Whether the calling thread is running a late job of the loop.
@@ -148,8 +148,8 @@ extension GRunLoop {
     /// ending thread.
     func handOverJobs() {
         jobQueue?.runRemaining()
-        // Looks up the executor again, because another thread or a cancel closure may have made it after the loop was
-        // marked dead.
+        // Looks up the executor here, because another thread or a cancel closure may create the executor after the loop
+        // is marked dead.
         let queue = lock.withLock {
             areJobsLate = true
             return executorLocked?.queue

@@ -13,11 +13,12 @@ extension Home {
         } else if let executor = executor as? GRunLoop.Executor, executor.isRunningLateJob {
             self = .lateJobs(of: executor)
         } else if let executor, executor === MainActor.sharedUnownedExecutor.asSerialExecutor(),
-            // Checks the thread, too: an actor's `unownedExecutor` can change, and then the caller runs on another
+            // Also checks the thread, because an actor's `unownedExecutor` can change. Then the caller runs on another
             // executor.
             cgrun_is_main_thread() || MainQueue.isGivenAway
         {
-            // Checks the isolation here, because the check of Swift's runtime ends a release build without a message.
+            // Checks the isolation here, because in a release build Swift's own check ends the process without a
+            // message.
             if !MainQueue.isCurrent {
                 Log.fatal(
                     "libdispatch runs the main queue on another thread, so no item or delayed call with a main-actor "
@@ -42,8 +43,7 @@ extension Home {
         }
     }
 
-    /// Ends the process if an item whose closure has this home must not be added to the loop. The caller may hold a
-    /// lock.
+    /// Ends the process if ``admits(_:)`` returns false for the loop. The caller may hold a lock.
     func require(_ loop: GRunLoop, for item: StaticString) {
         guard !admits(loop) else { return }
         Log.fatal(
@@ -64,7 +64,7 @@ extension Home {
 
     private var mayCall: Bool {
         switch self {
-        // The main loop is the usual case, and needs no call of libdispatch.
+        // The main loop is the usual case. Checking for it first saves a call to libdispatch.
         case .mainActor:
             guard let loop = ThreadLoops.currentIfAny else { return false }
             return loop.isMain || loop.isInVirtualTime && MainQueue.isCurrent
@@ -73,8 +73,8 @@ extension Home {
         }
     }
 
-    /// Where to release a closure. The release may run deinits of captured objects, and those deinits are code of the
-    /// actor.
+    /// The place where a closure must be released. The release may run deinits of captured objects, and these deinits
+    /// are code of the actor.
     private enum Place {
         case here
         case thread(of: GRunLoop)
@@ -85,7 +85,7 @@ extension Home {
     }
 
     private var place: Place {
-        // A forked child has only one thread.
+        // A forked child has only one thread, so this thread must release the closure.
         if Fork.isChild { return .here }
         switch self {
         case .mainActor where MainQueue.isGivenAway: return cgrun_is_on_main_queue() ? .here : .mainQueue

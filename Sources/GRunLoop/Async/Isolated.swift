@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Items whose closures belong to the main actor, or to an actor that lives on a loop.
 //
-// For each initializer that takes a @Sendable closure, there are two other variants. The variant with `isolation:`
-// takes any closure that is made on an actor. Whatever this closure captures, such as variables and objects of plain
-// classes, belongs to the actor from then on. The compiler checks this. The other variant takes a closure that is
-// written as `{ @MainActor in ... }`. Such a closure belongs to the main actor, wherever it is made. In both variants
-// the loop calls the closure directly, without a job, because the actor is on the loop's thread.
+// Each initializer that takes a @Sendable closure has two variants for closures of actors. The variant with
+// `isolation:` takes any closure that is made on an actor. Whatever this closure captures, such as variables and
+// objects of plain classes, belongs to the actor from then on. The compiler checks this. The other variant takes a
+// closure that is written as `{ @MainActor in ... }`. Such a closure belongs to the main actor, wherever it is made. In
+// both variants the loop calls the closure directly, without a job, because the actor is on the loop's thread.
 //
 // The type of `isolation` is not optional. If it could be nil, the captured objects would belong to no actor, and could
 // still be sent to another thread.
@@ -19,8 +19,8 @@ extension Confined {
     }
 
     /// Like `block`, but releases the actor's closure directly after the call. Use this property if another thread
-    /// enqueues the block. Otherwise that thread could hold the last reference to the actor's closure, and would have
-    /// to send the closure back to the actor.
+    /// enqueues the block. Otherwise the other thread could hold the last reference to the actor's closure. It would
+    /// then have to send the closure to the actor for the release.
     var blockOnce: @Sendable () -> Void {
         {
             self.block()

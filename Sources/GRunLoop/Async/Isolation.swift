@@ -25,7 +25,7 @@ extension GRunLoop {
     ///
     /// Threads: any; isolated code runs on the loop's thread. There is no corresponding Core Foundation type.
     public actor Isolation {
-        /// The loop on whose thread the actor lives. Threads: any.
+        /// The loop whose thread runs the actor's code. Threads: any.
         public nonisolated let loop: GRunLoop
         private nonisolated let executor: Executor
 

@@ -5,10 +5,10 @@ extension GRunLoop {
     /// The asynchronous sequence of an item's events, for `for await`: ``Ticks``, ``Readiness``, ``Activities``,
     /// ``Signals``, and a port's ``Port/Messages``.
     ///
-    /// Each iterator makes its own item, but an iterator of messages uses the port itself. All events that come while
-    /// the task or the loop is busy become one element. Messages instead wait in their port, and each message is one
-    /// element. Cancelling the task or releasing the iterator removes the item from the loop immediately. The end of
-    /// the loop's thread also ends the sequence.
+    /// Each iterator makes its own item, but an iterator of messages uses the port itself. Events that come while the
+    /// task or the loop is busy are merged into one element. Messages are not merged: they wait in their port, and each
+    /// message is one element. Cancelling the task or releasing the iterator removes the item from the loop
+    /// immediately. The end of the loop's thread also ends the sequence.
     public struct ItemSequence<Element: Sendable, Failure: Error>: AsyncSequence, Sendable {
         let start: @Sendable () -> Iterator
 
@@ -35,12 +35,12 @@ extension GRunLoop {
             /// loop's thread, and so does a task that prefers the loop's executor. If an element is there already, the
             /// task is not suspended.
             ///
-            /// - Returns: the events since the previous element, merged into one value. It is the latest date of
+            /// - Returns: the events since the previous element, merged into one value. The value is the latest date of
             ///   ``Ticks``, the conditions of a descriptor, the activities of the loop, or the number of times that
             ///   each signal came. For a port, the value is the next message. Nil if no event can follow, because the
             ///   task was cancelled, the loop has ended, or the port is invalid.
-            /// - Throws: ``SystemError`` if a descriptor or a signal cannot be watched. The next call tries again.
-            ///   ``Ticks``, ``Activities`` and ``Port/Messages`` throw nothing.
+            /// - Throws: ``SystemError`` if the descriptor or the signal cannot be watched. The next call tries again.
+            ///   Iterators of ``Ticks``, ``Activities`` and ``Port/Messages`` never throw.
             ///
             /// Threads: any, one task at a time.
             nonisolated(nonsending) public mutating func next() async throws(Failure) -> Element? {
@@ -49,7 +49,7 @@ extension GRunLoop {
 
             /// Waits for the next element, as ``next()`` does; called by `for await`.
             ///
-            /// - Throws: what ``next()`` throws.
+            /// - Throws: the same errors as ``next()``.
             ///
             /// Threads: any, one task at a time.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(Failure) -> Element? {

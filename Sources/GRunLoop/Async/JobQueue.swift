@@ -26,7 +26,7 @@ final class JobQueue: @unchecked Sendable {
     let lock = Lock.take()
     // Guarded by the lock.
     @exclusivity(unchecked) private var incoming: [Entry] = []
-    /// Whether the loop, or the task of the late jobs, will check the queue again.
+    /// True if the loop, or the task that runs late jobs, will check the queue again without a further wake-up.
     var isScheduled = false
     /// Whether the first late job was logged.
     var hasLateJobs = false
@@ -69,22 +69,22 @@ final class JobQueue: @unchecked Sendable {
         return source
     }
 
-    /// Whether the loop is the calling thread's current loop. After the loop's end, whether the calling thread is
-    /// running a late job of the loop.
+    /// True if the loop is the calling thread's current loop. After the loop's end, true only while the calling thread
+    /// runs a late job of the loop.
     var isOnLoop: Bool {
         if isLate.load(ordering: .relaxed) { return lateThread.load(ordering: .relaxed) == pthread_self() }
         return ThreadLoops.peek.map { ObjectIdentifier($0) == loopID } ?? false
     }
 
-    /// The queue whose job the calling thread is running; nil if the thread is running no job. The task of such a job
+    /// The queue whose job the calling thread is running; nil if the thread is running no job. The task of this job
     /// lives on the queue's loop.
     static var current: JobQueue? {
         guard let queue = ThreadLoops.peek?.jobQueue, queue.depth > 0 else { return nil }
         return queue
     }
 
-    /// The loop, if it belongs to the calling thread, even if virtual time hides it there; otherwise nil. Always nil
-    /// after the loop's end, because another loop may then have the same address.
+    /// The queue's loop if it belongs to the calling thread, even if virtual time replaces the loop there; otherwise
+    /// nil. Always nil after the loop's end, because a new loop may then have the same address.
     var loopOfThisThread: GRunLoop? {
         guard !isLate.load(ordering: .relaxed) else { return nil }
         var found = ThreadLoops.peek
@@ -94,7 +94,7 @@ final class JobQueue: @unchecked Sendable {
 
     var loopName: String { lock.withLock { formerLoop } ?? "the run loop \(hexAddress(loopID))" }
 
-    /// Adds a job. Wakes the loop only for the first of several jobs that wait together. Threads: any.
+    /// Adds a job. If other jobs already wait, the loop is not woken again. Threads: any.
     func append(_ job: UnownedJob, _ kind: Kind, for executor: any SerialExecutor) {
         // A forked child has no thread that could run the job, so the job is dropped.
         guard !Fork.refuses("Executor.enqueue") else { return }
@@ -109,8 +109,8 @@ final class JobQueue: @unchecked Sendable {
     }
 
     private func wake() {
-        // If the loop's thread is ending, the source is in no loop any more, and that thread runs the remaining jobs
-        // itself.
+        // If the loop's thread is ending, the source is no longer in the loop. The ending thread runs the remaining
+        // jobs itself.
         source?.signalAnsweringLoop()?.wakeUpEveryRun()
     }
 
@@ -132,8 +132,8 @@ final class JobQueue: @unchecked Sendable {
         depth -= 1
         let hasMore = lock.withLock { () -> Bool in
             isScheduled = hasJobsLocked
-            // The source may still be signalled for a nested run. The signal is cleared under the lock, because
-            // clearing it later could lose the signal for a new job.
+            // The source may still be signalled for a nested run. Clearing this signal without the lock could also
+            // clear the signal for a new job.
             if !isScheduled { source?.clearSignal() }
             return isScheduled
         }

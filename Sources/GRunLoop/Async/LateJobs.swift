@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The jobs of a loop that is ending or has ended. These jobs must run, because an executor cannot refuse a job.
+// The jobs of a loop that is ending or has ended. They must run, because an executor cannot refuse a job.
 
 import Glibc
 import Synchronization
@@ -15,9 +15,9 @@ extension JobQueue {
         while rounds < 10_000, runAll() { rounds += 1 }
     }
 
-    /// Makes all later jobs late jobs. They run in order, one at a time, on Swift's thread pool. This is the ending
-    /// thread's last use of the queue. Late jobs must not start before this call, because the ending thread may still
-    /// run code of their actors.
+    /// Makes all later jobs late jobs. They run in order, one at a time, on Swift's thread pool. The ending thread must
+    /// not use the queue after this call. Late jobs must not start before this call, because the ending thread may
+    /// still run code of their actors.
     func handOver(_ loopName: String) {
         let hasJobs = lock.withLock { () -> Bool in
             guard formerLoop == nil else { return false }
@@ -35,20 +35,20 @@ extension JobQueue {
     /// such task runs.
     func startLateJobs() {
         Task.detached { [self] in
-            // If this is a second copy of the library, it runs no loop. Its jobs stay queued, because actors on its
-            // main loop must not run in parallel with the main thread.
+            // A second copy of the library runs no loop. Its jobs stay queued, because actors on its main loop must not
+            // run in parallel with the main thread.
             if OneCopy.other != nil { return OneCopy.explain("Executor") }
             logLateJobs()
             while runLateJobs() { await Task.yield() }
         }
     }
 
-    /// Runs the queued late jobs. Never inlined, because libc declares `pthread_self()` constant. In an async function,
-    /// the compiler could use the result of a call before a suspension, when the task ran on another thread.
+    /// Runs the queued late jobs. This function is never inlined, because libc declares `pthread_self()` constant. In
+    /// an async function, the compiler could reuse a thread id from before a suspension, but the task may have changed
+    /// threads.
     @inline(never) private func runLateJobs() -> Bool {
         lateThread.store(pthread_self(), ordering: .relaxed)
-        // Another thread may have stored its own id meanwhile, if it already runs late jobs that were added after these
-        // jobs.
+        // Another thread may already run later late jobs and may have stored its own id. That id must stay.
         defer { _ = lateThread.compareExchange(expected: pthread_self(), desired: 0, ordering: .relaxed) }
         return runAll()
     }

@@ -9,8 +9,8 @@
 /// With a continuation, the task would first resume on Swift's thread pool, and would have to switch to the loop's
 /// thread from there.
 ///
-/// The item and the mailbox retain each other until ``close(_:)``. If the item is a delayed perform, the mailbox keeps
-/// only its name.
+/// The item and the mailbox retain each other until ``close(_:)``. If the item is a delayed perform, the mailbox stores
+/// only the perform's name.
 package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
     private enum Watched {
         case item(any Invalidatable)
@@ -93,7 +93,7 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
         }
     }
 
-    /// Runs as a job of the mailbox, when there is an element or the mailbox is closed.
+    /// Runs as a job of the mailbox when an element was sent or the mailbox was closed.
     private func receive() -> Element? { takePending() }
 
     private nonisolated var isDecided: Bool { lock.withLock { isDecidedLocked } }
@@ -122,11 +122,12 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
 
     // MARK: The end
 
-    /// Closes the mailbox: removes the item from the loop, and resumes the waiting task. Only the first call has an
-    /// effect.
+    /// Closes the mailbox. The first call removes the item from the loop and resumes the waiting task; later calls do
+    /// nothing.
     package nonisolated func close(_ reason: End) {
         guard !Fork.isChild else { return }
-        // The pending element is taken, too, and released after unlocking, because its deinit may be user code.
+        // Also takes the pending element, and releases it after unlocking, because the element's deinit may be user
+        // code.
         let (waiting, watched, element) = lock.withLock { () -> (SuspendedJob?, Watched?, Element?) in
             guard end == nil else { return (nil, nil, nil) }
             end = reason

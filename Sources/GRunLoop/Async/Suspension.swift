@@ -17,8 +17,8 @@ package struct SuspendedJob {
     package func run(on executor: any SerialExecutor) { job.runSynchronously(on: executor.asUnownedSerialExecutor()) }
 
     /// Enqueues the job on the task's loop, or on the thread pool if the task lives on no loop. This function is for
-    /// cancellation handlers. A handler must not run the job itself, because Swift's runtime has locked the task's list
-    /// of handlers.
+    /// cancellation handlers. A cancellation handler must not run the job itself, because Swift's runtime holds the
+    /// lock of the task's handlers.
     package func enqueue(for executor: any SerialExecutor) {
         if let home {
             home.append(job, .actor, for: executor)
@@ -28,8 +28,8 @@ package struct SuspendedJob {
     }
 }
 
-/// Suspends one task until ``resume(_:isCancelled:)``. With a continuation, an actor's task would first resume on
-/// Swift's thread pool. If the actor's loop ended meanwhile, the task would return to the loop too late.
+/// Suspends one task until ``resume(_:isCancelled:)`` is called. With a continuation, an actor's task would first
+/// resume on Swift's thread pool. If the actor's loop ended meanwhile, the task would return to the loop too late.
 ///
 /// Like a ``Mailbox``, a suspension is an actor and its own executor, so it can keep the job of the suspended task.
 actor Suspension<Value: Sendable>: SerialExecutor {
@@ -44,7 +44,7 @@ actor Suspension<Value: Sendable>: SerialExecutor {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { asUnownedSerialExecutor() }
 
-    /// The value; nil until ``resume(_:isCancelled:)`` was called.
+    /// The task's value; nil until ``resume(_:isCancelled:)`` is called.
     nonisolated var known: Value? { lock.withLock { result } }
 
     /// Returns the value. The calling task stays suspended until ``resume(_:isCancelled:)`` is called. Call this

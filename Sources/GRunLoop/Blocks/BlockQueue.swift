@@ -16,14 +16,14 @@ final class BlockToken {
 }
 
 /// A ring of the blocks that wait in one mode, or in the common modes. The blocks are in the order of their sequence
-/// numbers. One counter numbers the blocks of all queues of a loop. Guarded by the loop's lock. A queue is a plain
-/// pointer, so that a pass need not retain it. The code that makes a queue must call ``deallocate()``.
+/// numbers. One counter numbers the blocks of all queues of a loop. Guarded by the loop's lock. The queue is a plain
+/// pointer, so that a pass need not retain it. The owner of a queue must call ``deallocate()``.
 struct BlockQueue {
     struct Entry {
         let sequence: UInt64
-        /// The body of a block for this queue alone; nil once the block was taken.
+        /// The body of a block that is only in this queue; nil after the block was taken.
         fileprivate(set) var body: (@Sendable () -> Void)?
-        /// The token of a block for several modes; nil in a block for this queue alone.
+        /// The token of a block for several modes; nil if the block is only in this queue.
         let token: BlockToken?
 
         init(sequence: UInt64, body: consuming @escaping @Sendable () -> Void) {
@@ -52,7 +52,7 @@ struct BlockQueue {
         /// The number of entries that are blocks for several modes, whether taken or not.
         var shared = 0
 
-        /// True if every entry is a block for this queue alone, and none has been taken.
+        /// True if no block is shared with another queue and no block has been taken.
         var isPlain: Bool { shared == 0 && live == count }
 
         mutating func forget() {
@@ -93,8 +93,7 @@ struct BlockQueue {
         get { state.pointee.count }
         nonmutating set { state.pointee.count = newValue }
     }
-    /// The number of blocks that wait here. It also decreases when a block for several modes, which waits here, too, is
-    /// taken from another queue.
+    /// The number of blocks that wait in this queue. If another queue takes a shared block, this number also decreases.
     private(set) var live: Int {
         get { state.pointee.live }
         nonmutating set { state.pointee.live = newValue }
@@ -118,7 +117,7 @@ struct BlockQueue {
         return entries[slot(offset)].sequence
     }
 
-    /// Takes the block that ``first(from:)`` has found, and returns its body.
+    /// Removes the block that ``first(from:)`` found, and returns the block's body.
     func take(_ sequence: UInt64) -> (@Sendable () -> Void)? {
         guard let offset = firstOffset(from: sequence) else { return nil }
         let body: (@Sendable () -> Void)?
@@ -136,8 +135,8 @@ struct BlockQueue {
         return body
     }
 
-    /// Whether every entry is a block for this queue alone, is not taken, and is numbered `start` or later. False for
-    /// an empty queue.
+    /// Returns true if no block is shared with another queue or taken, and all sequence numbers are at least `start`.
+    /// Returns false for an empty queue.
     func isPlain(from start: UInt64) -> Bool {
         state.pointee.isPlain && count > 0 && entries[head].sequence >= start
     }
@@ -186,7 +185,7 @@ struct BlockQueue {
         var low = 0
         if count > 0, entries[head].sequence < start {
             // Entries before `start` belong to a block step of an outer run that is still under way. The caller must
-            // not see these entries.
+            // skip these entries.
             var high = count
             while low < high {
                 let middle = (low + high) / 2
@@ -197,8 +196,8 @@ struct BlockQueue {
         return low < count ? low : nil
     }
 
-    /// Drops taken entries at both ends. The last entry may be taken before the first one, because a nested step takes
-    /// only blocks behind those of the outer step.
+    /// Drops taken entries at both ends. A nested step takes only blocks that follow the outer step's blocks. So the
+    /// last entry may be taken before the first entry.
     private func dropTakenAtEnds() {
         while count > 0, entries[head].isTaken {
             drop(at: head)

@@ -9,7 +9,7 @@ extension GRunLoop {
     @inline(__always) func runBlocksLocked(_ frame: Frame, _ mode: ModeState) {
         tell(.blocks)
         guard mode.blocks.live > 0 || (mode.isCommon && commonBlocks.live > 0) else {
-            // No block waits, perhaps because a nested run has run the blocks. So the blocks' turn is over.
+            // No block waits. A nested run may have run all blocks. So the blocks' turn is over.
             return endTurnLocked(frame, of: .block)
         }
         if frame.run.scheduler.mayServe(.block) { runBlockStepLocked(frame, mode) }
@@ -29,9 +29,9 @@ extension GRunLoop {
         endTurnLocked(frame, of: .block)
     }
 
-    /// Returns the only queue that has blocks, if this step runs the whole queue. Nil if the step must search for each
-    /// block. Also nil if common blocks wait and the mode is not common, because a block of this step may make the mode
-    /// common.
+    /// Returns the queue if only one queue has blocks and this step runs all of them. Returns nil if the step must
+    /// search for each block. Also returns nil if common blocks wait and the mode is not common, because a block of
+    /// this step may make the mode common.
     private func onlyQueueLocked(_ mode: ModeState, from start: UInt64) -> BlockQueue? {
         let hasCommon = commonBlocks.live > 0
         guard !hasCommon || mode.isCommon && mode.blocks.live == 0 else { return nil }

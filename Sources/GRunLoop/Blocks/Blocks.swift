@@ -13,9 +13,9 @@ extension GRunLoop {
 
     /// Enqueues a block that runs once, in the first of the given modes that runs.
     ///
-    /// ``Mode/common`` stands for every common mode. Blocks run in the order in which they were enqueued. This call
-    /// does **not** wake a sleeping loop: the block runs after the next wake-up. If the list of modes is empty, the
-    /// block never runs. If the loop's thread ends first, the block is released and does not run.
+    /// ``Mode/common`` means every common mode. Blocks run in the order in which they were enqueued. This call does
+    /// **not** wake a sleeping loop: the block runs after the next wake-up. If the list of modes is empty, the block
+    /// never runs. If the loop's thread ends first, the block is released and does not run.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopPerformBlock`.
     public func perform(inModes names: [Mode], _ body: consuming @escaping @Sendable () -> Void) {
@@ -46,7 +46,7 @@ extension GRunLoop {
     @inline(__always) private func enqueue(
         _ body: consuming @escaping @Sendable () -> Void, _ names: [Mode], waking: Bool
     ) {
-        // The usual cases: the queues of these modes are known without a look-up.
+        // The default mode and the common modes are the usual cases. Their queues need no look-up.
         if names.count == 1, names[0] == .default { return enqueue(body, into: defaultMode.blocks, waking: waking) }
         if names.count == 1, names[0] == .common { return enqueue(body, into: commonBlocks, waking: waking) }
         enqueueByLookup(body, names, waking: waking)
@@ -88,10 +88,10 @@ extension GRunLoop {
         blockSequence &+= 1
     }
 
-    /// Returns the kick to send after a block was enqueued; nil if none is needed.
+    /// Returns the ``Kick`` that the caller must send after it has enqueued a block; nil if no kick is needed.
     ///
-    /// The wake-up may be served by a run in a mode for which the block was not enqueued. So a call from another thread
-    /// also makes `.news` pending: then a host finds the block when the host drives the loop again.
+    /// The woken run may be in a mode for which the block was not enqueued. So a call from another thread also marks
+    /// `.news` pending. The host then finds the block when it drives the loop again.
     @inline(__always) private func noteBlockEnqueuedLocked(waking: Bool) -> Kick? {
         guard waking else {
             noteEnqueuedLocked()
@@ -104,7 +104,7 @@ extension GRunLoop {
     /// Releases the closure where no lock is held, because the deinit of a captured object is user code.
     @inline(never) func dropClosure(_ body: consuming @escaping @Sendable () -> Void) {}
 
-    /// Enqueues a block for several modes, or for none.
+    /// Enqueues a block for zero, two or more modes.
     private func enqueueSharedLocked(_ body: @escaping @Sendable () -> Void, _ names: [Mode]) {
         fixHomeLocked()
         let queues = Set(names).map(blockQueueLocked)

@@ -4,7 +4,7 @@
 import CGRun
 import Synchronization
 
-/// Wakes a thread that blocks until its message is sent. Another thread that has sent this message calls ``tell()``.
+/// Wakes a thread that blocks until another thread has sent its message. The sending thread calls ``tell()``.
 /// Threads: any.
 package final class BlockedSender: Sendable {
     private let made = Atomic<Int32>(-1)

@@ -6,8 +6,8 @@ extension GRunLoop {
     ///
     /// There is no corresponding Core Foundation type.
     public enum SendResult: Hashable, Sendable {
-        /// The channel accepted the element. The channel delivers the element once. If the channel is invalidated
-        /// first, the element is passed to `undelivered`.
+        /// The channel accepted the element, and will deliver it once. If the channel is invalidated first, the element
+        /// is passed to `undelivered`.
         case enqueued
         /// The channel is full, and did not accept the element.
         case full
@@ -35,15 +35,15 @@ extension GRunLoop {
     ///
     /// The loop treats the channel as a version-0 ``Source``. The loop performs this source in stage 5, in the
     /// channel's modes, and counts it as a handled source. A pass delivers the elements that wait when the source is
-    /// performed. If the delivery takes longer than ``GRunLoop/timeSlice``, other ready work has its turn, and a later
-    /// pass delivers the rest. If the receiving closure runs the loop in one of the channel's modes, the nested run
-    /// delivers the rest.
+    /// performed. If the delivery takes longer than ``GRunLoop/timeSlice``, the loop first handles other ready work,
+    /// and a later pass delivers the rest. If the receiving closure runs the loop in one of the channel's modes, the
+    /// nested run delivers the rest.
     ///
     /// A channel ends in one of two ways:
     ///
     /// - ``close()``: the channel accepts no more elements, delivers the accepted ones, and then becomes invalid.
-    ///   Releasing the last reference to the channel also closes it. But if the channel is in no mode at that time,
-    ///   this invalidates the channel, because no loop would receive its elements.
+    ///   Releasing the last reference to the channel also closes it. But if the channel is in no mode at that time, the
+    ///   release invalidates the channel, because no loop would receive the elements.
     /// - ``invalidate()``: the channel accepts and delivers no more elements, and leaves its modes. The end of the
     ///   loop's thread also invalidates the channel.
     ///
@@ -61,10 +61,11 @@ extension GRunLoop {
         ///   - undelivered: a closure that is called once with each accepted element that cannot be delivered, in the
         ///     order of sending. If `undelivered` is nil, these elements are released. The closure is called on the
         ///     thread that invalidates or releases the channel, or on the loop's ending thread. There are two
-        ///     exceptions. If the receiving closure is running at that time, the loop's thread calls `undelivered`
-        ///     after the receiving closure has returned. If a task is using elements that it has taken, the task calls
-        ///     `undelivered` when it asks for the next element. The channel retains `undelivered` until the channel
-        ///     itself is released. To avoid a reference cycle, the closure must capture owners of the channel weakly.
+        ///     exceptions. If the receiving closure is running when the channel is invalidated, the loop's thread calls
+        ///     `undelivered` after the receiving closure has returned. If a task is using elements that it has taken,
+        ///     the task calls `undelivered` when it asks for the next element. The channel retains `undelivered` until
+        ///     the channel itself is released. To avoid a reference cycle, the closure must capture owners of the
+        ///     channel weakly.
         ///
         /// Threads: any. The corresponding GLib function is `g_async_queue_new_full`.
         @inlinable public init(
@@ -139,8 +140,8 @@ extension GRunLoop {
 
         /// Ends the channel after its elements are delivered. The channel accepts no more elements. Tasks that wait for
         /// room get ``SendResult/closed``. After the last element, the channel becomes invalid and leaves its modes,
-        /// and an asynchronous sequence of its elements ends. This wakes the loop. If the mode of its run has no other
-        /// items, the run finishes. A second call does nothing.
+        /// and an asynchronous sequence of its elements ends. This call wakes the loop. If the current mode has no
+        /// other items, the run finishes. A second call does nothing.
         ///
         /// Threads: any. There is no corresponding Core Foundation function.
         public func close() { core.close() }
@@ -153,8 +154,8 @@ extension GRunLoop {
         /// the loop; this function does.
         public func invalidate() { core.invalidate() }
 
-        /// Whether the channel accepts elements. False after ``close()`` or ``invalidate()``, after the end of the
-        /// loop, and in a forked child.
+        /// Whether the channel accepts elements. The value is false after ``close()`` or ``invalidate()``, after the
+        /// end of the loop, and in a forked child.
         ///
         /// Threads: any. There is no corresponding Core Foundation function.
         public var isOpen: Bool { core.isOpen }

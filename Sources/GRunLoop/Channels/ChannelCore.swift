@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A channel without its element type: one lock, and pieces of memory that senders fill and the receiver empties.
+// The part of a channel that does not depend on the element type: a lock, and pieces of memory that senders fill and
+// the receiver empties.
 //
 // The receiver takes all pieces together, and then uses them without the lock. So the lock is held for a few
 // instructions only. Memory is allocated for pieces, and not for each element. An element may be moved with the lock
@@ -30,7 +31,7 @@ import Synchronization
     }
 
     let type: ChannelElementType
-    /// At least one.
+    /// The largest number of elements that can wait; at least one.
     @usableFromInline let capacity: Int
 
     let lock = Lock.take()
@@ -90,7 +91,7 @@ import Synchronization
             pieces.hasSecond || next != end && next.unsafelyUnwrapped + type.size != end
         }
 
-        /// Points `next` and `end` to the elements of the first piece.
+        /// Sets `next` and `end` to the beginning and end of the first piece's elements.
         mutating func beginPiece(_ type: ChannelElementType) {
             next = pieces.first?.elements(type)
             end = pieces.first.map { $0.elements(type) + $0.count * type.size }
@@ -158,8 +159,8 @@ import Synchronization
 
     // MARK: The batch. Receiver only
 
-    /// Takes all sent elements as the next batch. Call this function when the previous batch is used up. The caller
-    /// resumes the returned senders, whose elements were accepted.
+    /// Takes all sent elements as the next batch. Call this function when the previous batch is used up. Returns the
+    /// senders whose elements are now accepted; the caller must resume them.
     func takeBatchLocked() -> [ChannelSender] {
         giveBackUsedLocked()
         own.pieces = guarded.sent.takeAll(type)
@@ -184,7 +185,7 @@ import Synchronization
         return element
     }
 
-    /// Moves on to the batch's next piece. Returns false if the batch has no further piece.
+    /// Advances to the batch's next piece. Returns false if the batch has no further piece.
     @inline(never) private func takeNextPiece() -> Bool {
         guard own.pieces.hasSecond, let used = own.pieces.removeFirst() else { return false }
         own.beginPiece(type)
@@ -210,7 +211,7 @@ import Synchronization
         defer { lock.unlock() }
         let isTaken = !guarded.sent.isEmpty
         if let used = guarded.sent.takeFirst(to: memory, upTo: capacity, type) { guarded.spare.giveBack(used) }
-        // Waiting senders get the new room before the lock is released. Otherwise a new sender could overtake them.
+        // Waiting senders must get the room before the lock is released. Otherwise a new sender could overtake them.
         if !guarded.senders.isEmpty { guarded.admitted += admitSendersLocked() }
         guarded.isScheduled = !guarded.sent.isEmpty
         return (isTaken, guarded.isScheduled, !guarded.admitted.isEmpty)
@@ -225,8 +226,8 @@ import Synchronization
         for sender in admitted { sender.resume(.enqueued) }
     }
 
-    /// Accepts elements of waiting senders while there is room, in the order in which the senders began to wait. The
-    /// caller resumes the returned senders after it has released the lock.
+    /// Accepts elements of waiting senders while there is room, in the order in which the senders began to wait.
+    /// Returns these senders; the caller resumes them after it has released the lock.
     func admitSendersLocked() -> [ChannelSender] {
         guard !guarded.senders.isEmpty else { return [] }
         var admitted: [ChannelSender] = []

@@ -39,8 +39,8 @@ extension ChannelCore {
         if tells { guarded.isScheduled = true }
         lock.unlock()
         if tells { Self.tell(source) }
-        // Another thread may have invalidated the channel before the channel joined the loop's waiters. Then the
-        // channel is removed from these waiters here.
+        // If another thread invalidated the channel before it joined the loop's waiters, this code removes it from the
+        // waiters.
         if lock.withLock({ guarded.state == .invalid }) { _ = loop.removeWaiter(self) }
         return true
     }
@@ -49,8 +49,8 @@ extension ChannelCore {
         GRunLoop.Source(cancel: noteLeft, perform: perform)
     }
 
-    /// The cancel closure of the channel's source. It makes the receiver check whether the channel is still in the
-    /// mode.
+    /// The cancel closure of the channel's source. The closure makes the receiver check whether the channel is still in
+    /// the mode.
     var noteLeft: @Sendable (GRunLoop, GRunLoop.Mode) -> Void {
         { [self] _, _ in mustRecheck.store(true, ordering: .relaxed) }
     }
@@ -58,7 +58,7 @@ extension ChannelCore {
     private func join(_ name: GRunLoop.Mode, of loop: GRunLoop) {
         guard let source = lock.withLock({ guarded.source }) else { return }
         loop.add(source, forMode: name)
-        // If the source was signalled while it was in no mode, the signal woke no loop.
+        // If the source was signalled while it was in no mode, that signal woke no loop. So the loop is woken here.
         if source.isSignalled { loop.wakeUpEveryRun() }
     }
 
@@ -107,7 +107,8 @@ extension ChannelCore {
     /// Passes the elements of one piece to `body`, which moves them out or destroys them.
     @usableFromInline func deliverBatch(_ body: (_ first: UnsafeMutableRawPointer, _ count: Int) -> Void) {
         guard beginDelivery({ $0.pieces.hasSecond }) != nil else { return }
-        // The piece leaves the batch first. Otherwise a nested run in `body` would deliver the piece's elements again.
+        // The piece leaves the batch first. Otherwise a nested run in `body` would deliver the piece's elements a
+        // second time.
         guard own.hasRest, let piece = own.pieces.removeFirst() else { return endDelivery() }
         own.beginPiece(type)
         if !own.hasRest { unsignalLast() }
@@ -139,14 +140,14 @@ extension ChannelCore {
         return found
     }
 
-    /// Called before the last element of the batch is delivered. Clears the source's signal if no further element
-    /// waits, because a nested run would find no element.
+    /// Called before the last element of the batch is delivered. If no further element waits, clears the source's
+    /// signal, because a nested run would find nothing to deliver.
     private func unsignalLast() {
         if own.isSignalled { lock.withLock(unsignalLocked) }
     }
 
-    /// Clears the source's signal if no element is left. Without the lock, this function could clear the signal of an
-    /// element that another thread sends now.
+    /// Clears the source's signal if no element is left. Without the lock, this function could clear the signal for an
+    /// element that another thread is sending.
     private func unsignalLocked() {
         guard !own.hasRest, guarded.sent.isEmpty else { return }
         own.isSignalled = false
@@ -157,9 +158,9 @@ extension ChannelCore {
     /// Called if `mustRecheck` is set. Returns whether the channel is valid and in the mode of the current run.
     private func mayGoOn() -> Bool {
         let source = lock.withLock {
-            // Only the outermost delivery clears the flag, so that every delivery on the stack sees it. A thread that
-            // invalidates the channel acquires this lock, too. If that thread had the lock earlier, the source is nil
-            // here. If it gets the lock later, it sets the flag again.
+            // Only the outermost delivery clears the flag, so that every delivery on the stack sees it. An invalidating
+            // thread also acquires this lock. If it acquired the lock earlier, the source is nil here. If it acquires
+            // the lock later, it sets the flag again.
             if guarded.busy == 1 { mustRecheck.store(false, ordering: .relaxed) }
             return guarded.source
         }
@@ -188,7 +189,7 @@ extension ChannelCore {
 
     // MARK: The end. Any thread
 
-    /// Makes the channel accept no more elements. The channel is invalidated after the accepted elements are delivered.
+    /// Stops accepting elements. The channel is invalidated after the accepted elements are delivered.
     @usableFromInline func close() {
         guard !Fork.isChild else { return }
         lock.lock()
@@ -233,7 +234,7 @@ extension ChannelCore {
         if let remains { empty(remains, giveUp) }
     }
 
-    /// Takes the rest of the batch, and the elements that were sent after the batch was taken.
+    /// Returns the rest of the batch, and the elements that were sent after the batch was taken.
     private func takeRemainsLocked() -> (batch: Own, sent: ChannelPieces) {
         var batch = own
         // `own` is written only if it has a piece. If it has none, a task without a batch may be reading `own` now, and

@@ -9,12 +9,12 @@ extension GRunLoop.Channel {
     /// suspended again until it has used them.
     ///
     /// If the task runs on the loop's own executor and uses elements for longer than ``GRunLoop/timeSlice``, it yields,
-    /// so that other ready work has its turn.
+    /// so that the loop can handle other ready work.
     ///
     /// A channel has one receiver, which is never replaced. If the channel has a receiver already, a new iterator logs
-    /// a message and has no elements. Cancelling the awaiting task or releasing the iterator invalidates the channel.
-    /// The sequence also ends when the channel is invalidated, when a closed channel has delivered its elements, and
-    /// when the loop's thread ends.
+    /// a message and has no elements. Cancelling the awaiting task or releasing the iterator invalidates the channel
+    /// and ends the sequence. The sequence also ends when a closed channel has delivered its elements, and when the
+    /// loop's thread ends.
     ///
     /// - Parameters:
     ///   - loop: the loop whose passes deliver the elements. The task should run on this loop: as a task of an actor
@@ -100,7 +100,7 @@ extension GRunLoop.Channel {
         guard isReceiver, !Fork.isChild else { return }
         core.endTaskBatch()
         core.invalidate()
-        // If the channel was invalid before it got this receiver, the channel has not closed the mailbox.
+        // A channel that was invalid before it got this receiver does not close the mailbox. So close the mailbox here.
         mailbox.close(.done)
     }
 
@@ -114,8 +114,8 @@ extension GRunLoop.Channel {
         return core.takeNext()
     }
 
-    /// Whether the task must let other work have its turn, because the time slice is used up. Always false before the
-    /// first element of a turn, and on any other thread than the loop's. Also false in virtual time, because the next
+    /// True if the time slice is used up, so that the task must yield to other work. Always false before the first
+    /// element of a turn, and on threads other than the loop's thread. Also false in virtual time, because the next
     /// pass must not depend on a real clock.
     private var isOthersTurn: Bool {
         guard core.own.hasTaken, loop.isCurrent, !loop.isInVirtualTime, let frame = loop.innermost else {

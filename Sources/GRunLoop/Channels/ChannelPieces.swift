@@ -11,7 +11,7 @@
     let alignment: Int
     /// Moves `count` elements to uninitialized memory.
     let move: (_ from: UnsafeMutableRawPointer, _ to: UnsafeMutableRawPointer, _ count: Int) -> Void
-    /// Takes `count` elements: passes each to the channel's closure `undelivered`, or releases it if there is no such
+    /// Passes `count` elements to the channel's closure `undelivered`, or releases the elements if there is no such
     /// closure.
     let giveUp: GiveUp
 
@@ -122,7 +122,7 @@ struct ChannelSent {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Counts the element that was written to `slot`, and advances `slot`.
+    /// Adds the element that was written to `slot`, and advances `slot`.
     @inline(__always) mutating func commit(_ type: ChannelElementType) {
         slot = slot.unsafelyUnwrapped + type.size
         room &-= 1
@@ -139,8 +139,8 @@ struct ChannelSent {
         checkInvariants(type)
     }
 
-    /// Sets `room` again, and returns whether the last piece has room now. The piece still has room if senders have
-    /// stopped filling it because the channel was full.
+    /// Recomputes `room`, and returns whether the last piece has room. The piece still has room if senders stopped
+    /// filling it because the channel was full.
     mutating func reopen(upTo capacity: Int, _ type: ChannelElementType) -> Bool {
         guard let last = pieces.last else { return false }
         room = min(last.room - filled(last, type), capacity - count)
@@ -215,8 +215,8 @@ struct ChannelSent {
 /// Empty pieces that the channel keeps, to fill them again. Guarded by the channel's lock.
 struct ChannelSpare {
     private(set) var pieces = ChannelPieces()
-    /// The largest number of pieces to keep: as many as the last batch had, but at least half the former limit.
-    /// Together they have at most `mostKept` bytes.
+    /// The largest number of pieces to keep: the number of pieces in the last batch, but at least half the former
+    /// limit. All kept pieces together have at most `mostKept` bytes.
     private var kept = 1
     /// How many elements fit into a new piece; 0 before the first piece.
     private var room = 0
@@ -255,7 +255,7 @@ struct ChannelSpare {
         while pieces.count > kept { pieces.removeFirst()?.free() }
     }
 
-    /// Frees the kept pieces. Pieces that are given back after this call are freed, too.
+    /// Frees the kept pieces. Pieces that are returned after this call are also freed.
     mutating func end() {
         kept = 0
         freeAll()

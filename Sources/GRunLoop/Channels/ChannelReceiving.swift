@@ -51,9 +51,9 @@ extension GRunLoop.Channel {
     /// Calls a closure on a loop's thread with many elements at a time: one batch in each pass.
     ///
     /// A batch contains the elements that wait when the channel has its turn, at most 32 KiB of them. Further passes
-    /// deliver the rest, and other ready work has its turn between these passes. The elements are released when the
-    /// closure returns. Elements that are sent while the closure runs, and elements that a nested run delivers, are in
-    /// other batches.
+    /// deliver the rest, and other ready work runs between these passes. The elements are released when the closure
+    /// returns. Elements that are sent while the closure runs, and elements that a nested run delivers, are in other
+    /// batches.
     ///
     /// - Parameters:
     ///   - loop: the loop whose thread receives.
@@ -153,10 +153,10 @@ extension GRunLoop.Channel: GRunLoop.Item {
     /// Adds the channel to another mode of its loop, removes it from a mode, or returns whether it is in a mode: see
     /// ``GRunLoop/Item/carryOut(_:of:forMode:)``.
     ///
-    /// If you add the channel before it has a receiver, or to another loop than the receiving one, the call is ignored
-    /// and a message is logged. After a removal, the loop delivers nothing more in that mode, not even the rest of the
-    /// current batch. But a receiving task keeps the elements that it has taken already. All other elements wait until
-    /// the channel is added to a mode again.
+    /// If the channel has no receiver yet, or if the loop is not the receiving loop, the call is ignored and a message
+    /// is logged. After a removal, the loop delivers nothing more in that mode, not even the rest of the current batch.
+    /// But a receiving task keeps the elements that it has taken already. All other elements wait until the channel is
+    /// added to a mode again.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopAddSource`, `CFRunLoopRemoveSource` and
     /// `CFRunLoopContainsSource`.

@@ -9,7 +9,7 @@ final class Child: Sendable {
     let pid: Int32
     let descriptor: Int32
 
-    /// - Throws: an error if the exit status can certainly never be read. Without this error, the wait could last
+    /// - Throws: an error if the exit status can certainly never be read. Without this error, the source could wait
     ///   forever, or report the end of a process that is not a child.
     init(_ pid: Int32) throws(GRunLoop.SystemError) {
         // Process ids are positive. In other calls, such as waitpid(2), zero and negative numbers mean process groups.
@@ -32,11 +32,11 @@ final class Child: Sendable {
         cgrun_close(descriptor)
     }
 
-    /// Whether the child has ended, or its status can never be read. Does not reap the child.
+    /// True if the child has ended, or if its status can never be read. Reading this property does not reap the child.
     var hasEnded: Bool { look(reaping: false) != nil }
 
     /// Reaps the child. Returns its status, or the reason why the status is unknown; nil while the child runs or a
-    /// debugger holds it. Once the child was reaped, the kernel does not know it any more.
+    /// debugger holds it. After the child is reaped, the kernel has no record of it.
     func reap() -> Result<GRunLoop.ExitStatus, GRunLoop.SystemError>? { look(reaping: true) }
 
     private func look(reaping: Bool) -> Result<GRunLoop.ExitStatus, GRunLoop.SystemError>? {

@@ -28,8 +28,8 @@ extension GRunLoop {
         let child = try Child(pid)
         if let outcome = child.reap() { return try outcome.get() }
         let mailbox = Mailbox<Void>(of: self) { older, _ in older }
-        // Closes the mailbox in any case, even if adding the source throws an error. Otherwise the mailbox and the
-        // source would retain each other forever.
+        // Always closes the mailbox, even if adding the source throws an error. Otherwise the mailbox and the source
+        // would retain each other forever.
         defer { mailbox.close(.done) }
         // The child is reaped by the task, not by this closure. Otherwise the status would be lost if the task is
         // cancelled now.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Child processes, as sources that report their end.
+// Sources that report the end of child processes.
 
 import CGRun
 
@@ -100,9 +100,9 @@ extension GRunLoop {
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isValid: Bool { standIn.isValid }
 
-        /// Removes the source from every mode, permanently. The child continues, and is not reaped. If another thread
-        /// than the loop's invalidates the source, a call of the closure that is about to begin may still happen. A
-        /// second call does nothing.
+        /// Removes the source from every mode, permanently. The child continues, and is not reaped. If a thread other
+        /// than the loop's thread invalidates the source, the loop may still call the closure once. A second call does
+        /// nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() { _ = standIn.end(lettingGoOf: confined) }
@@ -131,7 +131,7 @@ extension GRunLoop.ChildSource: CustomStringConvertible {
 }
 
 extension GRunLoop.DescriptorSource {
-    /// Stops watching the descriptor for 50 ms, because a debugger still holds the child, which has ended.
+    /// Stops watching the descriptor for 50 ms, because the child has ended but a debugger still holds it.
     ///
     /// The child cannot be reaped until the debugger has waited for it, but the descriptor is readable meanwhile.
     /// Without the pause, every pass would perform the source. The pause is real time, even if the loop's time is

@@ -16,8 +16,8 @@ struct DescriptorBatch: ~Copyable {
     /// descriptor number still belongs to the watched file.
     private static let few = 4
 
-    /// The mode whose epoll returned the events; nil after ``discard()``. Only its identity is stored, because
-    /// comparing references would retain and release them.
+    /// The mode whose epoll returned the events; nil after ``discard()``. Only the mode's identity is stored, because a
+    /// comparison of references would retain and release them.
     private var mode: ObjectIdentifier?
     private let events = UnsafeMutablePointer<Event>.allocate(capacity: size)
     private var head = 0
@@ -50,8 +50,8 @@ struct DescriptorBatch: ~Copyable {
         count == 0 || self.mode != ObjectIdentifier(mode)
     }
 
-    /// Returns the next source to call and its conditions; nil if the batch has no event for a source of this mode.
-    /// Drops the leading events that no source waits for any more.
+    /// Returns the next source to call and its conditions; nil if the batch has no event for this mode. Drops the
+    /// leading events for which no source waits.
     mutating func first(in mode: ModeState) -> DescriptorSet.Receiver? {
         while !isEmpty(in: mode) {
             if let receiver = mode.descriptors.receiver(of: slot(0).pointee) { return receiver }
@@ -116,7 +116,7 @@ struct DescriptorBatch: ~Copyable {
         }
     }
 
-    /// Drops the events that no source waits for any more. Returns whether the epoll must be replaced.
+    /// Drops the events for which no source waits. Returns whether the epoll must be replaced.
     ///
     /// Checks every descriptor number of a small batch, but only one number of a large batch, so that the checks cost
     /// at most as much as the query.
@@ -146,7 +146,7 @@ struct DescriptorBatch: ~Copyable {
     }
 
     /// Returns whether a source waits for the event and, if `confirms` is true, whether its number still belongs to the
-    /// watched file. If not, adds the number to `lost`.
+    /// watched file. If the number belongs to another file, adds it to `lost`.
     private mutating func isSound(_ index: Int, in mode: ModeState, confirms: Bool) -> Bool {
         let event = slot(index).pointee
         guard let source = mode.descriptors.receiver(of: event)?.source else {
@@ -154,8 +154,8 @@ struct DescriptorBatch: ~Copyable {
             return false
         }
         return source._withUnsafeGuaranteedRef {
-            // A descriptor that the library owns is not checked, because the program does not know it, and so does not
-            // close it.
+            // Descriptors that the library owns are not checked. The program does not know them, so it does not close
+            // them.
             guard confirms, !$0.ownsDescriptor, !mode.descriptors.confirm(event) else { return true }
             lost.append(LostNumber(descriptor: event.descriptor, label: Labels.suffix(of: $0)))
             return false
@@ -207,8 +207,8 @@ struct DescriptorBatch: ~Copyable {
     }
 }
 
-/// A descriptor number that the program closed, or gave another file by `dup2(2)`, while a source watched it. A
-/// duplicate descriptor keeps the old file open.
+/// A descriptor number that the program closed or reused with `dup2(2)` while a source watched it. A duplicate
+/// descriptor keeps the old file open.
 struct LostNumber {
     let descriptor: Int32
     /// The source's label, formatted to follow `DescriptorSource` in a log message. Empty if the source has no label or

@@ -4,7 +4,7 @@
 import CGRun
 import Glibc
 
-/// An epoll, which is made when the first descriptor is added, and the sources of each descriptor. Guarded by the
+/// Holds an epoll, which is created with the first descriptor, and the sources of each descriptor. Guarded by the
 /// loop's lock.
 final class DescriptorSet {
     /// The source to call for an event, the conditions to pass to it, and whether its descriptor has several sources.
@@ -50,7 +50,7 @@ final class DescriptorSet {
 
     var all: [GRunLoop.DescriptorSource] { watchedDescriptors.flatMap(sources) }
 
-    /// Finds a source without allocating memory, unlike ``all``.
+    /// Returns the first source that matches, without allocating memory; ``all`` allocates.
     func first(where isWanted: (GRunLoop.DescriptorSource) -> Bool) -> GRunLoop.DescriptorSource? {
         for (index, watch) in watches.enumerated() {
             if watch.isShared {
@@ -206,7 +206,7 @@ final class DescriptorSet {
         return epoll < 0 ? nil : epoll
     }
 
-    /// Forgets the epoll without closing it, because the program may have closed it and reused its number.
+    /// Clears the epoll's number without closing it, because the program may have closed it and reused its number.
     func forgetEpoll() { epoll = -1 }
 
     private func makeRoom(for descriptor: Int32) {
@@ -251,8 +251,7 @@ final class DescriptorSet {
         return forbidden
     }
 
-    /// Returns the source to call for an event; nil if no source waits for the event any more, for example after a
-    /// removal.
+    /// Returns the source to call for an event; nil if no source waits for the event, for example after a removal.
     func receiver(of event: DescriptorBatch.Event) -> Receiver? {
         let watch = watch(of: event.descriptor)
         guard watch.generation == event.generation, let source = watch.source else { return nil }
@@ -282,8 +281,8 @@ final class DescriptorSet {
     }
 
     /// Whether a sandbox forbids `epoll_ctl(2)`. An error from a sandbox says nothing about the descriptor, so the
-    /// watch must stay. The kernel refuses to add an epoll to itself with EINVAL, so any other error comes from a
-    /// sandbox.
+    /// watch must stay. If a program adds an epoll to itself, the kernel returns EINVAL. So any other error comes from
+    /// a sandbox.
     private var isSandboxed: Bool {
         var event = epoll_event()
         return epoll_ctl(epoll, EPOLL_CTL_ADD, epoll, &event) != 0 && errno != EINVAL
@@ -324,7 +323,7 @@ final class DescriptorSet {
         _ operation: Int32, _ descriptor: Int32, _ conditions: GRunLoop.DescriptorSource.Conditions,
         _ generation: UInt32
     ) throws(GRunLoop.SystemError) {
-        // A forked child shares the epoll with its parent, and would change the parent's watches.
+        // A forked child shares the epoll with its parent. A change here would change the parent's watches.
         guard !cgrun_has_forked(), epoll >= 0 else { return }
         var event = epoll_event(events: conditions.rawValue, descriptor: descriptor, generation: generation)
         guard epoll_ctl(epoll, operation, descriptor, &event) == 0 else {

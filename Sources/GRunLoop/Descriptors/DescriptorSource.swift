@@ -23,7 +23,7 @@ extension GRunLoop {
     /// the closure is not called for the new file.
     ///
     /// If the closure starts a nested run in one of the source's modes while a condition holds, the nested run calls
-    /// the closure again, and so on. So read the data or remove the source before the nested run.
+    /// the closure again. This can repeat without end. So read the data or remove the source before the nested run.
     ///
     /// For signals and child processes, use ``SignalSource`` and ``ChildSource``.
     ///
@@ -87,8 +87,8 @@ extension GRunLoop {
         ///
         /// You can change the conditions at any time. For example, wait for ``Conditions/writable`` only while there is
         /// something to write. If you remove a condition, it is not reported any more, even if the loop has found it
-        /// already. If another thread than the loop's removes the condition, a call that has already begun may still
-        /// report it. If you add a condition that holds now, the loop reports it, even if the loop sleeps.
+        /// already. If a thread other than the loop's thread removes the condition, a call that has already begun may
+        /// still report it. If you add a condition that already holds, the loop wakes and reports it.
         ///
         /// A change costs one system call for each mode of the source, or none if the kernel watches for the same
         /// conditions as before. If the descriptor was closed before the change, the loop logs this mistake. Unknown
@@ -173,9 +173,9 @@ extension GRunLoop {
 
         /// Removes the source from every mode, permanently.
         ///
-        /// Its closure is not called any more, even for an event that the loop has already found. If another thread
-        /// than the loop's invalidates the source, a call of the closure that is about to begin may still happen. A
-        /// second call does nothing.
+        /// The closure is not called any more, even for an event that the loop has already found. If a thread other
+        /// than the loop's thread invalidates the source, the loop may still call the closure once. A second call does
+        /// nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
@@ -186,9 +186,10 @@ extension GRunLoop {
             confined?.letGo()
         }
 
-        /// The kind and the number of the thing that the source waits for, for traces and descriptions.
+        /// The kind and the number of the watched thing, such as a signal and its number. Traces and descriptions show
+        /// them.
         package var subject: (kind: String, number: Int32) { ("descriptor", descriptor) }
-        /// Whether the library owns the descriptor. If so, the program cannot change the source's conditions, and does
+        /// True if the library owns the descriptor. Then the program cannot change the source's conditions, and does
         /// not close the descriptor.
         var ownsDescriptor: Bool { false }
         /// The object whose type and address the description shows.

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages 8 and 10 for descriptors: fetches events in batches, and performs the sources of these events. Normally each
-// pass performs one source. If a pass would do nothing but perform the next source, the loop leaves out the other
-// stages of that pass, and performs several sources in a row.
+// pass performs one source. If the next pass would only perform another source, the loop skips the other stages, and
+// performs several sources in a row.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// Stage 10: performs a source, and then more sources in a row, as long as the pass before each of them can be left
-    /// out. Returns whether at least one item counts as a handled source.
+    /// Stage 10: performs a source, and then more sources in a row, as long as the loop can skip the passes between
+    /// them. Returns whether at least one item counts as a handled source.
     func serviceDescriptorLocked(_ source: Unmanaged<DescriptorSource>, _ frame: Frame, _ mode: ModeState) -> Bool {
         frame.run.scheduler.noteServed(.descriptor)
         let handled = performLocked(source, frame, mode)
         return serviceEventsLocked(frame, mode) || handled
     }
 
-    /// Services events one after the other, as long as the pass before the next event can be left out. The last item
-    /// may be of another kind than a descriptor. Returns whether at least one item counts as a handled source.
+    /// Services one event after another, as long as the loop can skip the passes between them. The last item may be
+    /// something other than a descriptor. Returns whether at least one item counts as a handled source.
     private func serviceEventsLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         var handled = false
@@ -40,9 +40,9 @@ extension GRunLoop {
         return handled
     }
 
-    /// Whether the pass before the next descriptor can be left out. The pass is needed if the run has a time limit,
-    /// because a pass reads the clock. The pass is also needed if it would serve the main queue first. A traced loop
-    /// leaves out no pass.
+    /// Returns whether the loop can skip the pass before the next descriptor. The pass is needed if the run has a time
+    /// limit, because a pass reads the clock. The pass is also needed if it would serve the main queue first. A traced
+    /// loop never skips a pass.
     @inline(__always) private func canSkipPassLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         return isNextHeadEmptyLocked(frame, mode) && run.deadline == .never && !mode.descriptors.isEmpty
@@ -66,8 +66,9 @@ extension GRunLoop {
 
     // MARK: What is fetched
 
-    /// Takes the next event. If the batch is used up, fetches a new batch first. Returns nil if a wake-up or a timer is
-    /// ready, if the loop must first ask the kernel about every kind of item, or if no descriptor is ready.
+    /// Takes the next event. If the batch is used up, fetches a new batch first. Returns nil if no descriptor is ready,
+    /// or if a wake-up or a timer is ready. Also returns nil if the loop must first ask the kernel about every kind of
+    /// item.
     @inline(__always) func takeEventLocked(_ run: Run, _ mode: ModeState) -> DescriptorSet.Receiver? {
         guard readyLocked([.wakeUp, .timer], in: mode).isEmpty, servesFromMemoryLocked(run) else { return nil }
         let hasFetched = fetchIfUsedUpLocked(mode)
@@ -108,9 +109,9 @@ extension GRunLoop {
         if batch.dropOrphans(of: mode) { replaceEpollLocked(of: mode) }
     }
 
-    /// Replaces the mode's epoll after a watched number was closed or given another file. The old file is still open
-    /// through a duplicate, so the old epoll would report the old file forever. The old watch cannot be removed,
-    /// because the watched number no longer belongs to the old file.
+    /// Replaces the mode's epoll after the program closed a watched number or reused it for another file. The old file
+    /// is still open through a duplicate, so the old epoll would report the old file forever. The old watch cannot be
+    /// removed, because the watched number no longer belongs to the old file.
     private func replaceEpollLocked(of mode: ModeState) {
         let lost = batch.takeLost()
         let error = mode.descriptors.rebuild()
@@ -118,8 +119,8 @@ extension GRunLoop {
         batch.discard()
         host.poll.forgetEpoll(of: mode)
         lock.unlock()
-        // If a sandbox forbids watching, no number was lost. The event may belong to a removed source whose watch the
-        // sandbox did not let the loop remove.
+        // If a sandbox forbids watching, no number was lost. The sandbox may have kept the loop from ending the watch
+        // of a removed source.
         if case .forbidden = error {} else { warn(of: lost) }
         if let error { warnOfUnwatched(mode, error) }
         lock.lock()

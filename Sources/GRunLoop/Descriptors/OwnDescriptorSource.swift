@@ -3,8 +3,8 @@
 
 /// A source whose descriptor the library owns, so that no other code closes the descriptor.
 ///
-/// The source can represent another object in the modes, such as a signal source. In that case, the source keeps this
-/// object alive: see ``StandIn``.
+/// The source can represent another object in the modes, such as a signal source. In that case, the source retains the
+/// represented object: see ``StandIn``.
 package final class OwnDescriptorSource: GRunLoop.DescriptorSource, @unchecked Sendable {
     /// The object that the source represents, or the source itself if it represents no object.
     package var owner: AnyObject { content ?? self }
@@ -13,8 +13,8 @@ package final class OwnDescriptorSource: GRunLoop.DescriptorSource, @unchecked S
     private let number: Int32
 
     /// - Parameters:
-    ///   - kind: a word for the thing that the source waits for.
-    ///   - number: the number of that thing; nil means the number of the descriptor.
+    ///   - kind: a word for the watched thing, such as a signal.
+    ///   - number: the number of the watched thing; nil means the number of the descriptor.
     package init(
         descriptor: Int32, of kind: String = "descriptor", _ number: Int32? = nil,
         ownedBy owner: (any GRunLoop.Item)? = nil, confined: Confined? = nil,
@@ -30,8 +30,8 @@ package final class OwnDescriptorSource: GRunLoop.DescriptorSource, @unchecked S
     override var ownsDescriptor: Bool { true }
     override var shown: AnyObject { owner }
 
-    /// Invalidates the source or, if it represents an object, that object. The program can get the source from a
-    /// ``GRunLoop/Trace``.
+    /// If the source represents an object, invalidates this object, otherwise the source. The program can get the
+    /// source from a ``GRunLoop/Trace``.
     override public func invalidate() {
         if let content { content.invalidate() } else { end() }
     }

@@ -7,7 +7,7 @@ extension GRunLoop {
     /// Each element is the set of conditions that hold now. The sequence is level-triggered, so a task that does not
     /// read the data gets an equal element again. The sequence watches the descriptor only while a task awaits an
     /// element. After a hang-up, every element reports the hang-up: leave the `for` loop when a read returns the end of
-    /// the stream. Each iterator watches the descriptor separately. If two iterators await the same condition, the
+    /// the stream. Each iterator watches the descriptor separately. If two iterators await the same condition, only the
     /// iterator that began to wait later gets it.
     ///
     /// If the task is cancelled or the iterator is released, watching stops immediately. The sequence ends when the
@@ -30,7 +30,7 @@ extension GRunLoop {
         Readiness {
             let mailbox = Mailbox<DescriptorSource.Conditions>(of: self) { $0.union($1) }
             let source = DescriptorSource(descriptor: descriptor, conditions: conditions) { source, found in
-                // The source is removed until the task awaits the next element. Otherwise each pass would perform the
+                // Removes the source until the task awaits the next element. Otherwise every pass would perform the
                 // source until the task has read the data.
                 for name in names { self.remove(source, forMode: name) }
                 mailbox.send(found)

@@ -10,7 +10,7 @@ struct SharedDescriptor {
         var lastTurn: UInt64
     }
 
-    /// In the order of addition.
+    /// The sources, in the order in which they were added.
     private var members: [Member]
     private var turns: UInt64 = 2
 
@@ -21,7 +21,7 @@ struct SharedDescriptor {
 
     var sources: [GRunLoop.DescriptorSource] { members.map(\.source) }
 
-    /// Finds a source without allocating memory, unlike ``sources``.
+    /// Returns the first source that matches, without allocating memory; ``sources`` allocates.
     func first(where isWanted: (GRunLoop.DescriptorSource) -> Bool) -> GRunLoop.DescriptorSource? {
         for member in members where isWanted(member.source) { return member.source }
         return nil
@@ -37,9 +37,9 @@ struct SharedDescriptor {
         members.removeAll { $0.source === source }
     }
 
-    /// Returns the source to call for `events`. If several sources wait for one condition, the source that was added
-    /// last gets it (item 109). Every source gets hang-ups and errors. Among the sources that get a condition, the
-    /// source whose last turn was longest ago is called.
+    /// Returns the source to call for `events`. If several sources wait for one condition, only the source that was
+    /// added last gets it (item 109). Every source gets hang-ups and errors. If several sources have a condition to
+    /// report, the source that was not called for the longest time is next.
     func receiver(of events: UInt32) -> DescriptorSet.Receiver? {
         var claimed: GRunLoop.DescriptorSource.Conditions = []
         var next: (member: Member, ready: GRunLoop.DescriptorSource.Conditions)?

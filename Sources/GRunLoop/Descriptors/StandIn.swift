@@ -4,9 +4,9 @@
 /// Connects a signal source, a child source or a message port to the descriptor source that represents it in the modes.
 ///
 /// The modes retain the descriptor source, and the descriptor source retains the object: the signal source, child
-/// source or port. So the object lives as long as it is in a mode. The stand-in refers to the descriptor source weakly.
-/// When the object is in no mode and not being called, the descriptor source is released. The next addition to a mode
-/// makes another descriptor source.
+/// source or port. So the object lives as long as it is in a mode. The stand-in holds a weak reference to the
+/// descriptor source. When the object is in no mode and not being called, the descriptor source is released. The next
+/// addition to a mode makes another descriptor source.
 ///
 /// Any thread.
 package final class StandIn: @unchecked Sendable {
@@ -63,8 +63,8 @@ package final class StandIn: @unchecked Sendable {
         if let source { Labels.pass(from: object, to: source) }
     }
 
-    /// Removes the descriptor source from every mode. After that, the object gets no other descriptor source. Returns
-    /// false if an earlier call has done this, and in a forked child.
+    /// Removes the descriptor source from every mode. Later additions of the object fail. Returns false if an earlier
+    /// call removed the source, and in a forked child.
     ///
     /// - Parameter confined: holds the closure and its actor; nil if the closure belongs to no actor. The closure is
     ///   released.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A callout in one machine word, and the detail that a report shows of the called item.
+// A callout packed into one machine word, and the detail of the called item that a report shows.
 
 /// A callout packed into one word: its kind and, if it calls an item, the item's address. The mark does not retain the
 /// item, which may have been released already.
@@ -29,7 +29,7 @@ package struct CalloutMark {
         guard code != 0 else { return nil }
         return ItemKind(rawValue: UInt8(code < Self.firstActivity ? code : Self.firstActivity))
     }
-    /// The activity that an observer is called for.
+    /// The activity of which the observer is notified; nil if the callout does not call an observer.
     package var activity: GRunLoop.Activity? {
         guard code >= Self.firstActivity else { return nil }
         let index = code - Self.firstActivity
@@ -44,8 +44,8 @@ package struct CalloutMark {
     }
 }
 
-/// A detail of an item that a report shows besides the item's kind. Its text is made after the loop's lock is released,
-/// because making a text allocates memory.
+/// A detail of an item that a report shows besides the item's kind. The text of the detail is made after the loop's
+/// lock is released, because making a text allocates memory.
 package enum ItemDetail {
     case order(Int)
     /// The interval of a timer; 0 if the timer fires once.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the address of a closure's code. The symbol at this address names the function in which the closure was
-// written. The address is looked up only when it is needed, so that making an item costs nothing.
+// written. The address is looked up only when a report needs it, so that the creation of an item costs nothing.
 
 package enum ClosureSymbol {
-    // There is one struct for each closure type, because a property of exactly that type consists of the closure's two
-    // words. Generic code would wrap the closure in another one.
+    // There is one struct for each closure type, because a property of exactly this type consists of the closure's two
+    // words. Generic code would wrap the closure in another closure.
     private struct Plain { let body: (() -> Void)? }
     private struct OfTimer { let body: ((GRunLoop.Timer) -> Void)? }
     private struct OfObserver { let body: ((GRunLoop.Observer, GRunLoop.Activity) -> Void)? }
@@ -21,7 +21,7 @@ package enum ClosureSymbol {
         static let none = Words(code: 0, captured: 0)
     }
 
-    /// Returns the two words of a closure; ``Words/none`` for nil.
+    /// Returns the two words of a closure, or ``Words/none`` if the closure is nil.
     static func of(_ body: (() -> Void)?) -> Words { unsafeBitCast(Plain(body: body), to: Words.self) }
 
     static func of(_ body: ((GRunLoop.Timer) -> Void)?) -> Words { unsafeBitCast(OfTimer(body: body), to: Words.self) }
@@ -48,8 +48,8 @@ package enum ClosureSymbol {
         return callee == 0 ? closure.code : callee
     }
 
-    /// Returns the object that a closure has captured; nil if it has not captured exactly one object. A closure that
-    /// has captured one object points to the object itself. Any other closure points to a box, which is not an object.
+    /// Returns the captured object if the closure has captured exactly one object, otherwise nil. A closure that has
+    /// captured only one object points to the object itself. Any other closure points to a box, which is not an object.
     /// The first word of the metadata distinguishes an object from a box.
     private static func object(at address: UInt) -> AnyObject? {
         guard let box = UnsafePointer<UnsafePointer<UInt>>(bitPattern: address), box.pointee.pointee == classKind else {
@@ -61,8 +61,8 @@ package enum ClosureSymbol {
     private static let classKind: UInt = 0
 }
 
-/// Holds the program's code to which a closure forwards its calls. If the closure has captured only this object,
-/// reports name the program's code instead of the closure's code.
+/// Holds the program's code to which a closure forwards its calls. If a closure has captured only a forwarder, reports
+/// name the program's code instead of the closure's code.
 package protocol Forwarder: AnyObject {
     /// The address of the program's code; 0 if it is not known.
     var callee: UInt { get }

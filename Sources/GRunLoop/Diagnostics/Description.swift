@@ -23,9 +23,9 @@ extension GRunLoop: CustomStringConvertible {
                     name: mode.name.rawValue, epoll: mode.descriptors.epoll,
                     contexts: contextsLocked(of: mode).map { hexAddress($0.context) }, isCommon: mode.isCommon,
                     sources: mode.sources.values.map(\.source), descriptors: mode.descriptors.all,
-                    // The snapshot gets copies of these arrays, and must not share their storage. Before a change in
-                    // place, Swift's runtime only checks the reference count. This check does not order the change
-                    // after the last reads of a thread that has released the snapshot.
+                    // The snapshot copies these arrays instead of sharing their storage. Before a change in place,
+                    // Swift only checks the reference count. This check does not order the change after the last reads
+                    // by a thread that has released the snapshot.
                     observers: mode.observers.all, idleQueues: mode.idleQueues.all, ports: mode.ports.all,
                     timers: mode.heap.due(by: .never) + mode.firing.map { .timer($0.takeUnretainedValue()) },
                     performing: performing.filter { $0.isIn(mode) }.map(\.due),
@@ -36,7 +36,7 @@ extension GRunLoop: CustomStringConvertible {
 }
 
 /// The content of the description, copied under the loop's lock. The text is made without the lock, because an item's
-/// description takes that lock.
+/// description acquires the loop's lock.
 private struct LoopSnapshot {
     struct ModeSnapshot {
         let name: String

@@ -9,7 +9,7 @@ package enum ItemFacts {
 
     /// Sets the function that returns the counts for descriptions; nil if there is no recording.
     package static func count(by counter: CallCounter?) {
-        // The former counter is released after unlocking.
+        // This variable releases the former counter after unlocking.
         var former = counter
         lock.withLock { swap(&former, &self.counter) }
     }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only hook for traces, recordings and stall monitors: a loop reports to its probe.
+// The hook for traces, recordings and stall monitors: a loop reports to its probe.
 
 package import CGRun
 
 /// Receives reports of what a loop does. The conforming type is in the target `GRunLoopDiagnostics`, so that the loop
 /// itself knows nothing about traces, recordings and stall monitors.
 ///
-/// Each loop has a probe from the start if the process contains `GRunLoopDiagnostics`, and otherwise none. A loop
-/// reports stages and changes only while loops are traced (`cgrun_is_tracing()`), and callouts only while loops are
-/// traced or watched (`cgrun_is_inspecting()`).
+/// If the process contains `GRunLoopDiagnostics`, each loop has a probe from the start. Otherwise no loop has a probe.
+/// A loop reports stages and changes only while loops are traced (`cgrun_is_tracing()`), and callouts only while loops
+/// are traced or watched (`cgrun_is_inspecting()`).
 ///
-/// Threads: the loop's own, except where a function says otherwise. A function whose name ends in `Locked` is called
-/// with the loop's lock held, and the others without it.
+/// Threads: the loop's own thread, except where a function's comment names other threads. A function whose name ends in
+/// `Locked` is called with the loop's lock held, and the others without it.
 package protocol LoopProbe: AnyObject {
     /// The loop's count of callouts, and the requests of watching threads. Valid as long as the probe lives.
     var pulse: UnsafeMutablePointer<cgrun_pulse> { get }
     /// The loop is ready for use. For the main loop, this function is called on the thread that first uses the main
-    /// loop, which may be another thread.
+    /// loop. That thread need not be the main thread.
     func loopIsReady(_ loop: GRunLoop)
     /// A stage of a pass begins. ``PassStage/entry`` is also reported while loops are only watched.
     func stageBeginsLocked(_ stage: PassStage, of loop: GRunLoop)
-    /// A callout begins, and is already counted and recorded in its frame. The loop calls this function right before
-    /// the program's code. If loops are not traced, the loop calls it only if a watching thread waits to be woken, or
-    /// does not know the loop's thread yet.
+    /// A callout is about to begin. It is already counted and recorded in its frame. The loop calls this function right
+    /// before the program's code. If loops are not traced, the loop calls it only in two cases. A watching thread waits
+    /// to be woken, or a watching thread does not know the loop's thread yet.
     ///
     /// - Parameters:
     ///   - closure: the closure that is called; `.none` if it is not known.
@@ -72,7 +72,7 @@ package enum LoopChange {
 
 // While nothing is traced or watched, a call of `tell` costs one comparison with a word at a fixed address, and a jump.
 // `scripts/trace-cost` defines GRUN_NO_TRACE to count these instructions. The code behind the jump is not inlined and
-// has plain arguments, so that the caller loses no registers.
+// has plain arguments, so that the caller need not save registers.
 
 extension GRunLoop {
     /// Reports that a stage of a pass begins. Call this function with the lock held.
@@ -85,7 +85,7 @@ extension GRunLoop {
     /// Reports that the stage of this activity begins. Call this function with the lock held.
     @inline(__always) func tell(_ activity: Activity) {
         #if !GRUN_NO_TRACE
-            // A stall monitor must notice the beginning of a run, even if the run calls nothing.
+            // A stall monitor must notice the beginning of a run, even if the run calls no code of the program.
             if _slowPath(activity == .entry ? cgrun_is_inspecting() : cgrun_is_tracing()) { tellActivity(activity) }
         #endif
     }

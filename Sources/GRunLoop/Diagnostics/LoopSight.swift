@@ -7,8 +7,9 @@ import CGRun
 package enum LoopSight: Equatable {
     /// The loop sleeps, or neither a run nor a host drives it.
     case waits
-    /// A callout is under way or about to begin. If two readings are equal, the callout has not returned between them:
-    /// a new callout changes `count`, a sleep changes `sleep`, and the end of a nested run changes `frame`.
+    /// A callout is under way or about to begin. If two readings are equal, the callout has not returned between them.
+    /// A new callout would change `count`, a sleep would change `sleep`, and the end of a nested run would change
+    /// `frame`.
     case isBusy(count: UInt32, sleep: Nanoseconds, frame: UInt)
     /// The loop's thread has ended.
     case hasEnded
@@ -18,7 +19,7 @@ package enum LoopSight: Equatable {
     package static let unknownFrame = UInt.max
 }
 
-/// The innermost run and its callout. Reading them allocates no memory, because the loop's thread may hold the
+/// The innermost run and its callout. Reading this state allocates no memory, because the loop's thread may hold the
 /// allocator's lock.
 package struct RunSight {
     package let callout: CalloutMark
@@ -30,8 +31,8 @@ package struct RunSight {
 
 /// The details of a callout, read with the loop's lock held. Reading them allocates no memory, because the loop's
 /// thread may hold the allocator's lock. If the reading thread waited for the allocator, every thread that needs the
-/// loop's lock would wait, too. In a debug build, iterating over a collection allocates memory: only a timer and an
-/// idle queue are found without an iteration.
+/// loop's lock would wait, too. In a debug build, iterating over a collection allocates memory. So only timers and idle
+/// queues are found, which need no iteration.
 package struct CalloutDetails {
     package var label: Labels.Label?
     /// True if the label could not be read, because another thread held the lock of the labels.
@@ -47,7 +48,7 @@ package struct CalloutDetails {
 // MARK: With the lock held, on any thread
 
 extension GRunLoop {
-    /// Returns what the loop does now.
+    /// Returns the activity of the loop at this moment.
     ///
     /// - Parameters:
     ///   - count: how many callouts and runs have begun.
@@ -93,14 +94,14 @@ extension GRunLoop {
         return details
     }
 
-    /// Finds the item of a callout by a search in the mode. The address in the mark cannot be used, because the item
-    /// may have been released already. The caller drops the item before it unlocks, so that this thread never releases
-    /// the last reference.
+    /// Searches the mode for the item of a callout. The mark's address must not be dereferenced, because the item may
+    /// have been released already. The caller drops the item before it unlocks, so that this thread never releases the
+    /// last reference.
     private func itemLocked(_ mark: CalloutMark, in frame: Frame) -> AnyObject? {
         let mode = frame.mode
         func isIt(_ item: AnyObject) -> Bool { CalloutMark.address(of: item) == mark.item }
-        // While a closure of the marked item is being released, the frame may already hold the next item, so the
-        // addresses are compared. This function is not generic, because the first call of a generic function in a debug
+        // Compares the addresses, because the frame may already hold the next item while a closure of the marked item
+        // is being released. This function is not generic, because the first call of a generic function in a debug
         // build allocates memory for metadata.
         func marked(_ item: AnyObject?) -> AnyObject? {
             if let item, isIt(item) { item } else { nil }
@@ -124,7 +125,8 @@ extension GRunLoop {
         for frame in framesLocked { frame.callout.store(0, ordering: .relaxed) }
     }
 
-    /// Returns a kick that ends the sleep under way, so that the sleep begins again. Send the kick without the lock.
+    /// Returns a kick that ends the current sleep, so that the loop begins a new sleep. Returns nil if the loop does
+    /// not sleep. Send the kick without the lock.
     package func interruptSleepLocked() -> Kick? { sleep.kick(self) }
 }
 
@@ -133,8 +135,8 @@ extension GRunLoop {
 extension GRunLoop {
     /// Updates the state that watching threads read, when a run begins. Call this function with the lock held.
     ///
-    /// The frame may have been used by an earlier run, so its last callout is cleared. If the new run is not the
-    /// host's, the host's sleep ends, too, because GLib may not have called the hub's check function.
+    /// The frame may have been used by an earlier run, so its last callout is cleared. If no host drives the new run,
+    /// this function also ends the host's sleep, because GLib may not have called the hub's check function.
     package func noteRunBeginsLocked() {
         guard let frame else { return }
         frame.callout.store(0, ordering: .relaxed)
@@ -148,8 +150,8 @@ extension GRunLoop {
         innermost?._withUnsafeGuaranteedRef { UnsafeRawPointer($0.modeReference.toOpaque()) }
     }
 
-    /// The thread that ended the present or the most recent sleep, and the time when it did that. Nil if the thread is
-    /// not known, or was returned before. Call this function with the lock held.
+    /// Returns the thread that ended the present or most recent sleep, and the time of its kick. Returns nil if the
+    /// thread is unknown, or if an earlier call returned it. Call this function with the lock held.
     package func takeWakerLocked() -> (thread: Int32, time: Nanoseconds)? {
         sleep.takeKicker().map { ($0.thread, $0.time) }
     }

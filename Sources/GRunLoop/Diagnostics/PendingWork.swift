@@ -3,7 +3,7 @@
 
 extension GRunLoop {
     /// The work that waits in the loop's default mode, as lines of text. Each timer and each delayed perform has a line
-    /// with the time until it is due. Each signalled source has a line, and so does the number of blocks. The last line
+    /// with the time until it is due. Each signalled source has a line. One line is the number of blocks. The last line
     /// is the number of tasks that wait for the loop. Any thread.
     package var pendingWork: [String] {
         guard !Fork.isChild else { return [] }
@@ -29,8 +29,9 @@ extension GRunLoop {
         return lines
     }
 
-    /// Whether the innermost run would serve something without a wait, or libdispatch has not announced a block of the
-    /// main queue yet. False if no run is on the stack. The loop's own thread, outside of a main-queue block.
+    /// True if the innermost run has work that needs no sleep, or if a main-queue block exists that libdispatch has not
+    /// announced yet. False if no run is on the stack. Read this property on the loop's own thread, outside of a
+    /// main-queue block.
     package var hasReadyWork: Bool {
         lock.withLock {
             guard let frame else { return false }

@@ -10,7 +10,7 @@ struct AcquiredContexts {
     private(set) var list: [ServedContext] = []
     private var version = -1
     private var isComplete = false
-    /// The context that the run has pushed as the thread's default, if any. GLib retains it.
+    /// The context that the run has pushed as the thread's default; nil if there is none. GLib retains the context.
     private var pushed: OpaquePointer?
 
     /// The run's first context; nil if the run owns none. GIO operations that the thread starts in the run complete
@@ -22,8 +22,8 @@ struct AcquiredContexts {
         version == self.version && isComplete
     }
 
-    /// Whether the mode's contexts have changed since the last ``update(to:version:)``. If a context could not be
-    /// acquired in that call and is free now, this is not a change.
+    /// Whether the mode's contexts have changed since the last ``update(to:version:)``. A context that could not be
+    /// acquired then and is free now is not a change.
     func isOutdated(_ version: Int) -> Bool { version != self.version }
 
     /// Acquires the `wanted` contexts, and releases all others. Skips a context that another thread owns; the next call
@@ -49,8 +49,8 @@ struct AcquiredContexts {
 
     private mutating func acquires(_ served: ServedContext, of wanted: [ServedContext]) -> Bool {
         if served !== wanted.first, perturbs(CGRUN_SITE_ACQUIRE) {
-            // A test simulates this refusal: no thread owns the context, so no thread will release it and wake the
-            // loop. Version -1 makes the run try again before it sleeps.
+            // A perturbation test simulates this refusal. No thread owns the context, so no thread will release it and
+            // wake the loop. Version -1 makes the run try again before it sleeps.
             version = -1
             return false
         }

@@ -6,10 +6,10 @@ import Glibc
 extension GRunLoop {
     /// Takes the loop out of its home context, so that no host serves the loop any more.
     ///
-    /// If a host serves the loop, the call ends the loop's run under that host. The call sends a due afterWaiting, runs
-    /// the blocks of an unfinished pass, and sends exit. After the call, GLib no longer references the loop. Items stay
-    /// in their modes, and wait for ``attach()``. Meanwhile no common mode can be run. If the loop is already detached,
-    /// or has no home context yet, the call does nothing.
+    /// If a host serves the loop, the call ends the loop's run under that host. The call notifies observers of a due
+    /// afterWaiting, runs the blocks of an unfinished pass, and notifies observers of the exit. After the call, GLib no
+    /// longer references the loop. Items stay in their modes, and wait for ``attach()``. Meanwhile no common mode can
+    /// be run. If the loop is already detached, or has no home context yet, the call does nothing.
     ///
     /// `dlclose()` unmaps neither this library nor a shared object that has the library linked in. So a plug-in in
     /// Swift stays in memory, and may leave items in a loop.

@@ -30,7 +30,7 @@ struct CarriedContexts {
         self.mode == mode && self.version == version
     }
 
-    /// Carries exactly the `wanted` contexts. Returns those that are no longer carried, for the caller to release
+    /// Carries exactly the `wanted` contexts. Returns the contexts that are no longer carried; the caller releases them
     /// without the lock.
     mutating func update(
         to wanted: [ServedContext], of mode: ObjectIdentifier, version: Int, into hub: UnsafeMutablePointer<GSource>
@@ -50,7 +50,7 @@ struct CarriedContexts {
         for carried in list { cgrun_carrier_abandon(carried.carrier) }
     }
 
-    /// Stops carrying all contexts. Returns them for the caller to release without the lock.
+    /// Stops carrying all contexts. Returns the contexts; the caller releases them without the lock.
     mutating func removeAll() -> [ServedContext] {
         defer { (list, mode, version) = ([], nil, -1) }
         return list.map(Self.close)

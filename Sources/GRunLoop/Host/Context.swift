@@ -18,8 +18,8 @@ extension GRunLoop {
         /// The `GMainContext *`, which lives as long as this value.
         var unretained: OpaquePointer { reference.pointer }
 
-        /// Takes a reference to a `GMainContext *`. The reference is released with the last copy of the value. Threads:
-        /// any.
+        /// Takes a reference to a `GMainContext *`. The reference is released when the last copy of the value is
+        /// destroyed. Threads: any.
         ///
         /// - Parameter pointer: the context, which must live until the call returns.
         public init(_ pointer: OpaquePointer) {

@@ -2,12 +2,12 @@
 // Adds further GLib contexts to modes, removes them, and lists them.
 
 extension GRunLoop {
-    /// Adds a context to a mode, or to all common modes, so that the loop serves it there.
+    /// Adds a context to a mode, or to all common modes, so that the loop serves the context in these modes.
     ///
     /// A sleep in the mode waits for the context and for the loop's own items. The run dispatches the context when it
     /// is ready. While the context is in the mode, no run of the mode is `finished`. A pass skips a context that
     /// another thread owns, and the next pass tries again. GLib does not report when the other thread releases the
-    /// context. So if the loop sleeps at that moment, call ``wakeUp()``.
+    /// context. So if the loop may be asleep then, call ``wakeUp()`` after the release.
     ///
     /// - Parameters:
     ///   - context: the context. To make it from a `GMainContext *`, call `GRunLoop.Context(pointer)`. If the context
@@ -68,8 +68,8 @@ extension GRunLoop {
         if isCommon { Contexts.release(context) }
     }
 
-    /// Whether the context was added to the mode. The home context does not count, because a common mode serves it
-    /// without an addition. For ``Mode/common``, true if the context was added to ``Mode/common`` itself.
+    /// Whether the context was added to the mode. The home context does not count, because common modes serve it even
+    /// if it was not added. For ``Mode/common``, true if the context was added to ``Mode/common`` itself.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
     public func contains(_ context: Context, forMode name: Mode) -> Bool {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the GLib contexts that are ready, before stage 7 and in stage 8, and dispatches them before stage 10.
+// Finds the ready GLib contexts before stage 7 and in stage 8, and dispatches them before stage 10.
 
 import CGRun
 
@@ -22,9 +22,9 @@ extension GRunLoop {
         ownDispatchDepth = outerDepth
     }
 
-    /// Called after the contexts were dispatched in their pending turn. Dispatches the ready contexts again, up to two
-    /// times. One dispatch serves only one priority of a context, so these two rounds serve lower priorities. No round
-    /// begins after `end`, because each dispatch may draw a frame for 25 ms and delay the loop's timers.
+    /// Called after the contexts had their turn. Dispatches the ready contexts again, up to two times. One dispatch
+    /// serves only one priority of a context, so these two rounds serve lower priorities. No round begins after `end`,
+    /// because each dispatch may draw a frame for 25 ms and delay the loop's timers.
     private func yieldLocked(_ frame: Frame, until end: Nanoseconds) {
         for _ in 0..<2 {
             guard .now() < end else { return }
@@ -34,7 +34,7 @@ extension GRunLoop {
         }
     }
 
-    /// Returns the run's contexts that are ready now, without waiting. Releases the lock during the poll.
+    /// Returns the ready contexts of the run, without waiting. Releases the lock during the poll.
     func readyContextsLocked(_ frame: Frame) -> [ServedContext] {
         let hasContexts = frame.run.isHosted ? !host.poll.carried.isEmpty : !frame.contexts.list.isEmpty
         return hasContexts ? pollLocked(frame, own: OwnDescriptors()).readyContexts : []

@@ -10,7 +10,7 @@ import CGRunGLib
 import Glibc
 
 enum Contexts {
-    /// How many dispatches of any context are on this thread's stack.
+    /// The number of context dispatches on this thread's stack.
     static var depth: Int { Int(g_main_depth()) }
 
     static func of(_ hub: UnsafeMutablePointer<GSource>) -> OpaquePointer { g_source_get_context(hub) }

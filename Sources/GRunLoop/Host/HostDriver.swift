@@ -7,9 +7,9 @@
 import CGRun
 
 extension GRunLoop {
-    /// The number of iterations of the host in which the hub yields to other sources, once the time slice is used up.
-    /// The hub stops yielding earlier if these iterations have taken as long as a slice. GTK needs one iteration each
-    /// for events, resizing and redrawing.
+    /// After a time slice is used up, the hub yields to other sources for this number of host iterations. The hub stops
+    /// yielding earlier if these iterations have taken as long as a slice. GTK needs one iteration each for events,
+    /// resizing and redrawing.
     private static let yieldedIterations: UInt32 = 3
 
     /// Called when GLib dispatches the hub. Checks again whether anything is ready, because GLib's READY flag may be
@@ -17,8 +17,8 @@ extension GRunLoop {
     func serveHost() {
         guard let frame = beginDispatch() else { return }
         let mode = frame.mode
-        // The tail runs only in the mode of its head, and the ambient mode may have changed since. This search comes
-        // before the observers of afterWaiting, so items that these observers make ready are for the next pass.
+        // The tail runs only in the mode of its head, and the ambient mode may have changed since. This search precedes
+        // the afterWaiting observers, so items that these observers make ready wait for the next pass.
         let found = isTailPendingLocked(in: mode) ? findForPendingTailLocked(frame, mode) : nil
         endHostWaitLocked()  // 9
         let goesOn = if let found { runPendingTailLocked(frame, mode, found) } else { true }
@@ -45,13 +45,14 @@ extension GRunLoop {
         return true
     }
 
-    /// Called by the last sentinel (sentinels.c) when nothing is ready in the host's context. Sends beforeWaiting or,
-    /// if that was sent already, calls idle work.
+    /// Called by the last sentinel (sentinels.c) when nothing is ready in the host's context. Sends beforeWaiting. If
+    /// beforeWaiting was sent already, calls idle work instead.
     ///
     /// beforeWaiting must directly follow the head of a pass. If the host has dispatched a foreign source since the
     /// last head, this function only makes a new pass. The next call of this function then sends beforeWaiting.
     ///
-    /// - Parameter isStale: whether the host has dispatched a foreign source (not the loop's) since the last head.
+    /// - Parameter isStale: true if the host has dispatched a foreign source, which does not belong to the loop, since
+    ///   the last head.
     func hostIsIdle(isStale: Bool) {
         guard let frame = beginDispatch() else { return }
         let mode = frame.mode
@@ -84,8 +85,8 @@ extension GRunLoop {
         if let hub = host.poll.hub { cgrun_hub_yield(hub, Self.yieldedIterations, Int(sliceLength) / 1000) }
     }
 
-    /// Whether the ambient mode is still `mode`, and no pass is pending. A callout may have changed the mode, and a
-    /// foreign loop in a callout may have left a pass pending.
+    /// Returns true if the ambient mode is still `mode` and no pass is pending. A callout may have changed the ambient
+    /// mode, and a foreign loop in a callout may have left a pass pending.
     func isHostBetweenPassesLocked(in mode: ModeState) -> Bool {
         host.ambient === mode && !pendingPasses.contains(.pass)
     }
@@ -101,7 +102,7 @@ extension GRunLoop {
         if isAnnounced { noteAnnouncedLocked(mode) }
     }
 
-    /// Whether the last pass was in this mode, and its tail has not run yet.
+    /// Returns true if the last pass was in this mode and its tail has not run yet.
     private func isTailPendingLocked(in mode: ModeState) -> Bool {
         host.run.stage.isPending && host.waitMode === mode
     }
@@ -120,38 +121,38 @@ extension GRunLoop {
         if host.poll.hub != nil { host.noteAnnounced(mode) }
     }
 
-    /// Whether the host may sleep: beforeWaiting was sent, and the ambient mode has no idle work. Read this property
-    /// without the lock.
+    /// True if the host may sleep, because beforeWaiting was sent and the ambient mode has no idle work. Read this
+    /// property without the lock.
     var mayHostSleep: Bool {
         isWaitAnnounced && lock.withLock { !host.ambient._withUnsafeGuaranteedRef { $0.hasIdleWork } }
     }
 
-    /// Whether beforeWaiting was sent for a wait of the host, and afterWaiting is still due. Only the loop's own thread
+    /// True if beforeWaiting was sent for a wait of the host and afterWaiting is still due. Only the loop's own thread
     /// changes this property, so that thread may read it without the lock.
     var isWaitAnnounced: Bool { host.announcedMode != nil }
 
-    /// Sends afterWaiting if it is due. Called when the host has slept or dispatched a foreign source since
-    /// beforeWaiting, before the loop does anything else. If the tail of the pass is pending, it stays pending.
+    /// Sends afterWaiting if it is due. Called before the loop does other work, if the host has slept or dispatched a
+    /// foreign source since beforeWaiting. A pending tail of the pass stays pending.
     func endHostWaitLocked() {
         guard let told = host.takeAnnounced() else { return }
         if let hub = host.poll.hub { cgrun_hub_note_wait_ended(hub) }
-        // As after any wait, wake-ups do not count now, because another pass comes before the next wait (item 70).
+        // Wake-ups do not count after a wait, because another pass comes before the next wait (item 70).
         frame?.run.stage.beginWaking()
         notifyLocked(.afterWaiting, told.mode)
-        // Sends one afterWaiting for each earlier beforeWaiting, the latest first.
+        // Sends one afterWaiting for each earlier beforeWaiting. The most recent wait comes first.
         for mode in told.earlier.reversed() { notifyLocked(.afterWaiting, mode.takeUnretainedValue()) }
     }
 
-    /// Sends afterWaiting if it is due. Called in a callback of the host, before a run of this loop begins. As in every
-    /// pass, a frame retains the called observers, so this function pushes one.
+    /// Sends afterWaiting if it is due. Called in a callback of the host, before a run of this loop begins. A frame
+    /// must retain the called observers, so this function pushes a frame.
     func endHostWaitBeforeRunLocked() {
         withHostFrameLocked { _ in endHostWaitLocked() }
         host.run.stage.endNotice()
     }
 
-    /// Whether this pass leaves it to the host's poll to ask the kernel for ready items. True if the loop knows of no
-    /// ready item, and no observer is notified of the wait. After a descriptor's event or a drain of the main queue,
-    /// the loop asks the kernel itself, because another event often follows.
+    /// Returns whether the host's poll, and not this pass, will ask the kernel for ready items. True if the loop knows
+    /// of no ready item and no observer is notified of the wait. After a descriptor's event or a drain of the main
+    /// queue, the loop asks the kernel itself, because another event often follows.
     func leavesLookToHostLocked(_ run: Run, _ mode: ModeState, _ polled: HostState.Polled?) -> Bool {
         if polled?.descriptors == true || host.poll.shortage != .none { return false }
         return run.scheduler.served == .other && itemChooser == nil && !mode.areWaitsObserved
@@ -216,8 +217,8 @@ extension GRunLoop {
         if host.spareFrame == nil { host.spareFrame = frame }
     }
 
-    /// Pushes a frame of the host's run while `body` calls observers or blocks. Used outside a dispatch of the hub. The
-    /// lock is held before and after.
+    /// Pushes a frame of the host's run for the duration of `body`, which calls observers or blocks. Used outside a
+    /// dispatch of the hub. The lock is held before and after.
     private func withHostFrameLocked(_ body: (Frame) -> Void) {
         let frame = pushHostFrameLocked()
         body(frame)
@@ -241,8 +242,8 @@ extension GRunLoop {
             if finishesPass, isPending { runBlocksLocked(frame, mode) }
             notifyLocked(.exit, mode)
         }
-        // The blocks may have used up the time slice. Without this call, the first dispatch of the next run would still
-        // be the host's turn, and would do nothing.
+        // The blocks may have used up the time slice. Without this call, the next run would begin in the host's turn,
+        // and its first dispatch would do nothing.
         host.run.scheduler.endDispatch()
         host.run.stage.leave()
     }

@@ -18,10 +18,11 @@ struct HostPoll {
 
     /// A timerfd that becomes readable when the mode's first timer is due. -1 until the timerfd is first needed.
     private var timer: Int32 = -1
-    /// The time for which the timerfd is armed. `.min` means that the timerfd must be armed again before the host's
-    /// poll watches it, for example because it is readable.
+    /// The expiry time of the timerfd. `.min` means that the timerfd must be armed again before the host's poll watches
+    /// it, for example because it is readable.
     private(set) var armedFor = Nanoseconds.min
-    /// Whether the loop is in virtual time. The timerfd is not armed then, because the kernel's clock is the real one.
+    /// Whether the loop is in virtual time. In virtual time the timerfd is not armed, because the kernel knows only
+    /// real clocks.
     var isTimeVirtual = false { didSet { armedFor = .min } }
     /// A duplicate of the current mode's epoll; -1 if none was made yet. The duplicates of all modes have the same
     /// number, so the hub's poll record never changes.
@@ -31,10 +32,11 @@ struct HostPoll {
 
     enum Shortage: Equatable {
         case none, logged
-        /// The kernel has refused to make a descriptor that the host's poll needs. The next dispatch logs this, once.
+        /// The kernel has refused to make a descriptor that the host's poll needs. The next dispatch logs this shortage
+        /// once.
         case unlogged(HostCall, errno: Int32)
-        /// One of the loop's own descriptors was closed, or a sandbox forbids its use. The next dispatch logs this, and
-        /// makes the hub dormant, without poll records.
+        /// One of the loop's own descriptors was closed, or a sandbox forbids its use. The next dispatch logs this
+        /// loss, and makes the hub dormant, without poll records.
         case loss(HostCall, errno: Int32)
         case abandoned
 
@@ -88,7 +90,7 @@ struct HostPoll {
             noteShortage(.timerfdCreate, errno)
             return -1
         }
-        // Arming also clears an expiry that was not read.
+        // Arming the timerfd also clears an expiry that was not read.
         guard cgrun_timer_arm(timer, max(1, time)) else {
             shortage = .loss(.timerfdSettime, errno: errno)
             return -1
@@ -113,8 +115,8 @@ struct HostPoll {
         return (call, errno)
     }
 
-    /// Makes the hub dormant, without poll records, because the loop has lost a descriptor of its own. Forgets the
-    /// descriptors without closing them, because other files may have their numbers by now.
+    /// Makes the hub dormant, without poll records, because the loop has lost a descriptor of its own. Drops the
+    /// descriptor numbers without closing them, because the numbers may belong to other files by now.
     mutating func abandon() {
         shortage = .abandoned
         _ = close()
@@ -122,7 +124,7 @@ struct HostPoll {
         if let hub { cgrun_hub_abandon(hub) }
     }
 
-    /// Forgets the descriptors, and returns them. The caller closes them after the hub has left its context.
+    /// Removes and returns the descriptors. The caller closes them after the hub has left its context.
     mutating func close() -> [Int32] {
         defer { (timer, armedFor, epoll, epollMode) = (-1, .min, -1, nil) }
         return [timer, epoll].filter { $0 >= 0 }

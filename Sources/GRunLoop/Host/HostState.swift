@@ -9,8 +9,8 @@ struct HostState {
     /// An unused frame, which saves the next dispatch an allocation. Used on the loop's thread only.
     var spareFrame: Frame?
     var poll = HostPoll()
-    /// The modes that are pushed as the ambient mode; the last one is current. Not retained, because modes live as long
-    /// as their loop.
+    /// The modes that are pushed as the ambient mode; the last mode in the array is current. Not retained, because
+    /// modes live as long as their loop.
     private(set) var pushed: [(token: GRunLoop.PushedMode, mode: Unmanaged<ModeState>)] = []
     private let first: Unmanaged<ModeState>
     /// The mode in which a host serves the loop.
@@ -22,10 +22,11 @@ struct HostState {
     /// the run does not show this, because a foreign loop in a callout may return between the two notices.
     private(set) var announcedMode: Unmanaged<ModeState>?
     /// The modes of earlier waits whose afterWaiting is still due, in the order of the waits. An observer of
-    /// beforeWaiting may run a foreign loop, during which this loop sends another beforeWaiting. The mode of the
-    /// earlier wait is here if the foreign loop returns before the afterWaiting of this wait.
+    /// beforeWaiting may run a foreign loop, during which this loop sends another beforeWaiting. If the foreign loop
+    /// returns before this wait's afterWaiting, the earlier wait's mode is in this array.
     private var earlierAnnouncedModes: [Unmanaged<ModeState>] = []
-    /// The turn of an idle queue that continues after the host has checked its own sources again; nil if there is none.
+    /// The unfinished turn of an idle queue; nil if there is none. The turn continues after the host has checked its
+    /// own sources.
     var idleTurn: IdleTurn?
     /// The context from which the loop was detached, retained for `attach()`. Nil unless the loop is detached.
     var detachedFrom: OpaquePointer?

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Swift side of the hub's `prepare` and `check`: whether the loop has work, and what the host's poll must watch.
 //
-// Neither function runs user code. The state that `prepare` leaves for `check` is only a hint, because GLib may leave
-// out `check`.
+// Neither function runs user code. The state that `prepare` stores for `check` is only a hint, because GLib may skip
+// `check`.
 
 import CGRun
 import Glibc
@@ -25,9 +25,9 @@ extension GRunLoop {
     /// there is no such work, updates what the host's poll watches, and begins a sleep.
     ///
     /// - Parameters:
-    ///   - isStale: whether the host has dispatched a foreign source since the last head of a pass. If so, the wait
-    ///     after that head is over, even without a sleep. In that case, a due afterWaiting, enqueued blocks and
-    ///     signalled sources count as work.
+    ///   - isStale: true if the host has dispatched a foreign source since the last head of a pass. Then the wait after
+    ///     that head is over, even without a sleep, so a due afterWaiting, enqueued blocks and signalled sources count
+    ///     as work.
     ///   - watched: receives a bit for each poll record of the hub that the poll must watch.
     func prepareForHost(isStale: Bool, _ watched: inout UInt32) -> Bool {
         lock.withLock {
@@ -55,7 +55,8 @@ extension GRunLoop {
         }
     }
 
-    /// Carries the mode's contexts, except the home context itself, into the home context. Stops carrying all others.
+    /// Carries the mode's contexts, except the home context itself, into the home context. Stops carrying all other
+    /// contexts.
     private func carryLocked(_ mode: ModeState, _ hub: UnsafeMutablePointer<GSource>) {
         let wanted = contextsLocked(of: mode).filter { $0.hub != hub }
         host.poll.gone += host.poll.carried.update(
@@ -65,15 +66,15 @@ extension GRunLoop {
     /// Called in the hub's `check`. Returns whether the loop has work after the host's poll.
     ///
     /// - Parameters:
-    ///   - hasSlept: whether the poll was so long that it was a sleep. Always false without sentinels.
+    ///   - hasSlept: whether the poll was long enough to count as a sleep. Always false without sentinels.
     ///   - found: a bit for each poll record that is ready, and `CGRUN_HUB_CLOSED` if a record's descriptor is not
     ///     open.
     func checkForHost(hasSlept: Bool, found: UInt32) -> Bool {
         lock.withLock {
             let hasSlept = hasSlept && isWaitAnnounced
             tell(.hostHasPolled)
-            // True if a kick interrupted the sleep. If the loop has no work after a kick, the kick was made only
-            // because the sleep needs another deadline or other descriptors (items 76 and 80).
+            // True if a kick interrupted the sleep. If the loop has no work after the kick, the kick only changed the
+            // sleep's deadline or descriptors (items 76 and 80).
             let wasRearmed = sleep.takeKicked() || host.isRearmed
             if wasRearmed, let hub = host.poll.hub { cgrun_hub_note_interrupted(hub) }
             // The kick's write may arrive late, so `isRearmed` stays set until the host has slept in the announced
@@ -90,7 +91,7 @@ extension GRunLoop {
                 return true
             }
             if host.ambient._withUnsafeGuaranteedRef({ hasWorkLocked($0) }) { return true }
-            // The loop has nothing to do, so the time slice begins again with the next item.
+            // The loop has no work, so the next item begins a new time slice.
             host.run.scheduler.endRow()
             return hasSlept && !wasRearmed
         }
@@ -123,7 +124,7 @@ extension GRunLoop {
     // MARK: With the lock held
 
     /// Called when a callout of this loop runs a foreign loop. The callout's pass is suspended until the foreign loop
-    /// returns. Meanwhile wake-ups count, and the foreign loop serves everything that was enqueued before.
+    /// returns. Meanwhile wake-ups count, and the foreign loop serves the items that were enqueued before.
     private func suspendPassLocked() {
         frame?.run.stage.suspend()
         pendingPasses.add(.work)
@@ -131,7 +132,7 @@ extension GRunLoop {
 
     private func hasWorkLocked(_ mode: ModeState) -> Bool {
         if pendingPasses.contains(.hostWakeUp) || !host.poll.gone.isEmpty { return true }
-        // The first pass is not urgent, because only observers need it: see owesFirstPassLocked(_:).
+        // A pending first pass does not count here, because only observers need it: see owesFirstPassLocked(_:).
         if pendingPasses.contains(.pass), host.run.stage != .outside { return true }
         // If the timerfd is armed for the earliest deadline, the host's poll reports that deadline, and no clock is
         // read.

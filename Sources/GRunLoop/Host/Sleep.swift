@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sleeps of a loop's thread, in the library's own poll() or in a host's.
+// The sleeps of a loop's thread, in the library's own poll() or in the poll() of a host.
 
 import CGRun
 import CGRunGLib
 import Glibc
 
-/// The object through which another thread ends a sleep.
+/// The context or descriptor through which another thread ends a sleep.
 enum Waker {
     /// A context that the sleep polls.
     case context(OpaquePointer)
@@ -19,7 +19,7 @@ struct Sleep {
     private var waker: Waker?
     /// True once a kick was made for the sleep, so that no second kick is made.
     private var isKicked = false
-    /// The thread that made the kick, and the time of the kick. Noted only while loops are traced or recorded.
+    /// The thread that made the kick, and the time of the kick. Recorded only while loops are traced or recorded.
     private var kicker: Kicker?
     /// The mode of the sleep. Stored as an identity, because comparing references would retain and release the mode.
     private var mode: ObjectIdentifier?
@@ -41,12 +41,12 @@ struct Sleep {
         waker = nil
     }
 
-    /// Whether the thread is in poll(), or about to be.
+    /// True if the thread is in poll(), or about to call poll().
     var isUnderWay: Bool { waker != nil }
     func isIn(_ mode: AnyObject) -> Bool { self.mode == ObjectIdentifier(mode) }
 
     /// Returns a serial number of the last sleep. Call this function only while no sleep is under way. All calls
-    /// between two sleeps return the same number. It is stored in `until`, which the next sleep overwrites.
+    /// between two sleeps return the same number. The number is stored in `until`, which the next sleep overwrites.
     mutating func serialOfLast() -> Nanoseconds {
         if until >= 0 {
             lastSerial -= 1
@@ -55,7 +55,7 @@ struct Sleep {
         return until
     }
 
-    /// Whether a kick was made for the present or the last sleep. Returns true only in the first call after a kick.
+    /// Returns whether a kick was made for the present or last sleep. Only the first call after a kick returns true.
     mutating func takeKicked() -> Bool {
         defer { isKicked = false }
         return isKicked
@@ -88,8 +88,8 @@ struct Kicker {
     let time = Nanoseconds.now()
 }
 
-/// A wake-up for a thread that sleeps in poll(). Send it after the lock is released, because the woken thread takes the
-/// lock. Every kick must be sent, because no second kick is made for a sleep.
+/// A wake-up for a thread that sleeps in poll(). Send the kick after the lock is released, because the woken thread
+/// takes the lock. Every kick must be sent, because no second kick is made for a sleep.
 package struct Kick: ~Copyable {
     private let waker: Waker
     /// Retained if the waker is the loop's own descriptor, because the loop closes that descriptor in its deinit.
@@ -133,7 +133,7 @@ extension Optional where Wrapped: ~Copyable, Wrapped == Kick {
     }
 }
 
-/// Work that an item's joining or leaving of modes postpones until the lock is released: sending a kick, and logging a
+/// Work that must wait until the lock is released, after an item joined or left a mode: sending a kick, and logging a
 /// warning.
 struct DeferredEffects: ~Copyable {
     var kick: Kick?
@@ -171,7 +171,7 @@ struct OwnDescriptors {
     var descriptors: Int32 = -1
     /// The main dispatch queue's eventfd.
     var mainQueue: Int32 = -1
-    /// The eventfd that ends the sleep if the sleep polls no context.
+    /// The loop's eventfd, which wakes a sleep that polls no context.
     var wake: Int32 = -1
 }
 
@@ -200,14 +200,14 @@ final class ContextPoller {
         polled = .allocate(capacity: 2 * count)
     }
 
-    /// A closed descriptor that has kept many polls from waiting; nil if there is none. Read it once after each poll
-    /// that found nothing, because poller.c counts the reads.
+    /// A closed descriptor that made many polls return immediately; nil if there is none. Read this property once after
+    /// each poll that found nothing, because poller.c counts the reads.
     var stuckDescriptor: Int32? {
         let descriptor = cgrun_poller_stuck_descriptor(&poller)
         return descriptor < 0 ? nil : descriptor
     }
 
-    /// Polls the contexts of a run. They are passed `inout`, because a copy of the list would be retained and released.
+    /// Polls the contexts of a run. The list is passed `inout`, because a copy would be retained and released.
     func poll(_ contexts: inout AcquiredContexts, own: OwnDescriptors, deadline: Nanoseconds) -> PollResult {
         poll(contexts.list, own: own, deadline: deadline)
     }

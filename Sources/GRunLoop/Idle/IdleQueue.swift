@@ -2,8 +2,8 @@
 // Idle work: closures that are called when the loop has nothing else to do.
 
 extension GRunLoop {
-    /// A queue of closures that the loop calls when it is about to sleep and nothing else is ready. A pass calls one
-    /// closure, or calls closures for a given time.
+    /// A queue of closures that the loop calls when it is about to sleep and nothing else is ready. Each pass calls one
+    /// closure, or calls closures for ``timePerPass``.
     ///
     /// Use an idle queue for work that can wait and comes in small pieces, such as measuring the rows of a table ahead
     /// of time:
@@ -15,11 +15,11 @@ extension GRunLoop {
     /// ```
     ///
     /// The closures are called in the order in which they were enqueued, after every observer of
-    /// ``Activity/beforeWaiting``, whatever the observer's ``Observer/order``. In the next pass, everything else has
-    /// its turn, and observers see what the closures have changed. If a host drives the loop, the host's own sources
-    /// also come before the closures, whatever the priority of the sources. So a closure that enqueues itself again
-    /// keeps the loop awake, but does not starve other work. If several queues have closures, the queues take turns. A
-    /// run with a time limit of zero does not sleep, so it calls no closure.
+    /// ``Activity/beforeWaiting``, whatever the observer's ``Observer/order``. The next pass first handles all other
+    /// ready work, and its observers see the changes that the closures made. If a host drives the loop, the host's own
+    /// sources also come before the closures, whatever the priority of the sources. So a closure that enqueues itself
+    /// again keeps the loop awake, but does not starve other work. If several queues have closures, the queues take
+    /// turns. A run with a time limit of zero does not sleep, so it calls no closure.
     ///
     /// A queue can be in one loop at a time, and in any number of that loop's modes. Closures wait while the loop runs
     /// in other modes, and while the queue is in no loop. While closures wait in a queue of a mode, a run in this mode
@@ -87,7 +87,7 @@ extension GRunLoop {
             Fork.refuses("IdleQueue.count") ? 0 : guardian.withLock { countLocked }
         }
 
-        /// Removes and releases the closures that wait, but not a closure that is being called.
+        /// Removes and releases the waiting closures. A closure that is being called is not affected.
         ///
         /// Threads: any.
         public func removeAll() {
@@ -113,8 +113,8 @@ extension GRunLoop {
         public func invalidate() {
             guard !Fork.isChild else { return }
             let held = guardian.lock()
-            // The closures are taken first, because the held lock does not guard the queue after the queue has left its
-            // loop.
+            // Takes the closures before the queue leaves its loop, because the held lock does not guard the queue
+            // afterwards.
             let released = takeAllLocked()
             _ = endLocked(held)
             guardian.unlock(held)
@@ -134,8 +134,7 @@ extension GRunLoop {
             return isReadyLocked ? guardian.loop?.wakeUpForIdleWorkLocked() : nil
         }
 
-        /// If a closure can be called now, gives the queue a turn in each of its modes. Otherwise takes these turns
-        /// away.
+        /// If a closure can be called now, gives the queue a turn in each of its modes. Otherwise removes these turns.
         private func noteWorkLocked() {
             let isReady = isReadyLocked
             turns.forEach { place in
@@ -153,7 +152,7 @@ extension GRunLoop {
             guard isReadyLocked else { return nil }
             let work = waiting[next].take()
             next += 1
-            // Drops the places of taken closures. Otherwise the array of a queue that is never empty would grow
+            // Drops the array elements of taken closures. Otherwise the array of a queue that is never empty would grow
             // forever.
             if next * 2 >= waiting.count {
                 waiting.removeFirst(next)
@@ -238,8 +237,8 @@ extension ModeState {
     /// Whether any idle queue has a closure that can be called now.
     var hasIdleWork: Bool { idleQueues.hasReadyItems }
 
-    /// Returns `wanted` or, if that is nil, the queue whose turn it is. Returns nil if this queue has no closure to
-    /// call, or has left the mode.
+    /// Returns `wanted` or, if `wanted` is nil, the next queue in turn. Returns nil if the chosen queue has no closure
+    /// to call, or has left the mode.
     func nextIdleQueue(_ wanted: Unmanaged<GRunLoop.IdleQueue>?) -> GRunLoop.IdleQueue? {
         guard let wanted else { return idleQueues.next?.takeUnretainedValue() }
         guard idleQueues.contains(wanted) else { return nil }

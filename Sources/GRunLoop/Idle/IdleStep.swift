@@ -5,7 +5,7 @@ import CGRun
 
 extension GRunLoop {
     /// Without a host: calls idle work if the loop would sleep now. The lock is held before and after. Another pass
-    /// always follows. It handles the items that are ready, and its observers see what the idle work has changed.
+    /// always follows. That pass handles the ready items, and its observers see the changes that the idle work made.
     func runIdleWorkLocked(_ frame: Frame, _ mode: ModeState) {
         var turn: IdleTurn?
         while isAboutToSleepLocked(frame, mode), callIdleWorkLocked(&turn, frame, mode) {}
@@ -35,7 +35,7 @@ extension GRunLoop {
         return turn != nil
     }
 
-    /// Whether the run would sleep now, because nothing is ready.
+    /// Returns true if nothing is ready, so that the run would sleep now.
     private func isAboutToSleepLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         let run = frame.run
         guard !run.isStopped, !run.heardWakeUp else { return false }

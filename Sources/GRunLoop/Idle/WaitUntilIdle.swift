@@ -3,9 +3,9 @@
 
 extension GRunLoop {
     /// Suspends the task until the loop is about to sleep and nothing is ready. A closure in an ``IdleQueue`` resumes
-    /// the task, and another pass follows. The call blocks no thread. The call wakes a sleeping loop.
+    /// the task, and another pass follows. The call blocks no thread, and wakes a sleeping loop.
     ///
-    /// Call it between the steps of a task on the loop, so that everything else has its turn:
+    /// Call this function between the steps of a task on the loop, so that the loop can handle other work:
     ///
     /// ```swift
     /// for row in rows {
@@ -20,8 +20,8 @@ extension GRunLoop {
     ///   ``LoopEndedError`` if the loop's thread has ended, or ends during the wait. In both cases, the loop keeps no
     ///   closure for this task.
     ///
-    /// Threads: any. The task is resumed in the way that ``ItemSequence/Iterator/next()`` describes. A task that runs
-    /// on the loop continues in a job, which takes one more pass. There is no corresponding Core Foundation function.
+    /// Threads: any. The task resumes as with ``ItemSequence/Iterator/next()``. A task that runs on the loop continues
+    /// in a job, in one more pass. There is no corresponding Core Foundation function.
     nonisolated(nonsending) public func waitUntilIdle(inModes names: [Mode] = [.common]) async throws {
         try Task.checkCancellation()
         if isDead || Fork.refuses("waitUntilIdle") { throw LoopEndedError() }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores which item a frame calls, because the item's closure may end the thread.
+// Stores the item that a frame calls, because the item's closure may end the thread.
 
-/// The item whose closure a frame of the stack calls now, and the caller that waits for the closure's result.
+/// The item whose closure a frame is calling, and the caller that waits for the closure's result.
 ///
 /// A closure that ends its thread with `pthread_exit()` never returns. The code that ends the thread's loop then finds
 /// the item here, and marks it as no longer being called. That code cannot search the loop's modes, because the closure
@@ -11,7 +11,7 @@ struct Called {
     // thread.
 
     var timer: Unmanaged<GRunLoop.Timer>?
-    /// The date for which `timer` fires now.
+    /// The scheduled date of the current fire of `timer`.
     var due: Nanoseconds = 0
     var idleQueue: Unmanaged<GRunLoop.IdleQueue>?
 

@@ -4,18 +4,18 @@
 extension GRunLoop {
     /// The loop of the process's main thread.
     ///
-    /// If the program's main loop is GLib's, one access to this property on any thread is the whole set-up.
+    /// If GLib's main loop drives the program, one access to this property on any thread is the whole set-up.
     ///
     /// The main loop is not Foundation's `RunLoop.main`. To serve Foundation's loop as well, use the product
     /// `GRunLoopFoundation` and call `try GRunLoop.main.serve(RunLoop.main)`. Otherwise Foundation's timers, performs
     /// and notification queues wait until the program runs Foundation's loop, and nothing is logged.
     ///
-    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`, Foundation's property is
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetMain`. The Foundation property is
     /// `RunLoop.main`.
     public static var main: GRunLoop {
         let loop = ThreadLoops.main
-        // Logs here if the main loop does not work or cannot serve the main queue, because some programs never call a
-        // method of the main loop.
+        // Logs here if the main loop does not work or cannot serve the main queue. Some programs never call a method of
+        // the main loop, which would log this.
         if OneCopy.other != nil { OneCopy.explainOnce("main") } else { MainQueue.checkOwnerOnce() }
         return loop
     }
@@ -25,7 +25,7 @@ extension GRunLoop {
     /// The access cannot fail, because a loop makes its descriptors only when it needs them. A program can keep a
     /// reference to a loop after the end of the loop's thread, but then the loop is inert.
     ///
-    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetCurrent`, Foundation's property is
+    /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetCurrent`. The Foundation property is
     /// `RunLoop.current`.
     @available(*, noasync, message: "an async function has no fixed thread, so it has no current run loop")
     public static var current: GRunLoop { ThreadLoops.current }

@@ -14,7 +14,7 @@ import Synchronization
 ///
 /// Threads: any thread may call a loop, but only the loop's own thread may run it. After that thread has ended, the
 /// loop is inert: calls do nothing, and a run returns ``RunResult/finished`` immediately. The corresponding Core
-/// Foundation type is `CFRunLoop`, Foundation's is `RunLoop`.
+/// Foundation type is `CFRunLoop`. The Foundation type is `RunLoop`.
 ///
 /// In a child process that was forked and did not call `exec()`, calls are refused with a message.
 ///
@@ -22,7 +22,7 @@ import Synchronization
 /// such an error ends the process instead, the documentation of the function says so.
 public final class GRunLoop: @unchecked Sendable {
     package let lock = Lock.take()
-    /// Reports to traces, recordings and stall monitors what the loop does; nil if the program is linked without the
+    /// Reports the loop's work to traces, recordings and stall monitors; nil if the program is linked without the
     /// library's diagnostics.
     package let probe: (any LoopProbe)?
     /// The probe's ``LoopProbe/pulse``, where the loop counts its callouts.
@@ -35,7 +35,7 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: Guarded by the lock
 
-    /// See ``allModes``. A mode is never removed.
+    /// The modes of ``allModes``, by name. A mode is never removed.
     @exclusivity(unchecked) var modes: [Mode: ModeState] = [:]
     /// The modes by ``ModeState/number``, except the default mode.
     @exclusivity(unchecked) private(set) var modesByNumber: [UInt64: ModeState] = [:]
@@ -49,11 +49,11 @@ public final class GRunLoop: @unchecked Sendable {
     package var number: UInt64 { defaultMode.number }
     /// The number of the next block.
     var blockSequence: UInt64 = perturbs(CGRUN_SITE_COUNTER) ? .max >> 1 : 1
-    /// Blocks with a smaller number than this one belong to a block step that is under way. A nested run does not see
-    /// these blocks.
+    /// Blocks with a number below this value belong to a block step that is under way. A nested run does not see these
+    /// blocks.
     var hiddenBlocks: UInt64 = 0
 
-    /// An empty queue, which saves the next block step an allocation.
+    /// An empty queue for the next block step, which saves an allocation.
     var spareBlocks: BlockQueue?
 
     /// The innermost frame. Not retained, because the function that runs the frame owns the frame. Only the loop's
@@ -85,8 +85,8 @@ public final class GRunLoop: @unchecked Sendable {
     var waiters = AsyncWaiters()
     var endHandlers = EndHandlers()
 
-    /// True once the loop's thread has ended. Set with the lock held. Code to which an outdated value does no harm
-    /// reads this property without the lock.
+    /// True once the loop's thread has ended. Set with the lock held. Code that tolerates an outdated value reads this
+    /// property without the lock.
     let dead = Atomic(false)
     private let saidDead = Atomic(false)
     /// True once the ending thread has run the last job of the loop. Later jobs run on other threads.
@@ -94,7 +94,7 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: Own thread only
 
-    /// An unused frame, which saves the next run an allocation.
+    /// An unused frame for the next run, which saves an allocation.
     var spareFrame: Frame?
     let poller = ContextPoller()
     /// The value of `g_main_depth()` inside the context dispatch of the current pass; 0 if there is no such dispatch.
@@ -106,7 +106,7 @@ public final class GRunLoop: @unchecked Sendable {
     /// How many sources of any kind the loop has handled. `GRunLoopFoundation` compares the number before and after a
     /// run.
     @exclusivity(unchecked) var handledSources: UInt64 = 0
-    /// Whether the loop also makes the passes whose head has nothing to do. True while the loop is traced.
+    /// Whether the loop makes a pass even if its head has nothing to do. True while the loop is traced.
     @exclusivity(unchecked) package var makesEveryPass = false
     var itemChooser: (@Sendable ([ReadyChoice]) -> Int?)?
     @exclusivity(unchecked) var cancellables = Cancellables()
@@ -151,7 +151,7 @@ public final class GRunLoop: @unchecked Sendable {
 
     // MARK: Which thread's loop it is
 
-    /// Whether this loop belongs to the calling thread, but a loop in virtual time replaces it now. Read this property
+    /// True if this loop belongs to the calling thread but a loop in virtual time replaces it now. Read this property
     /// only if the loop is not the thread's current loop.
     var isHidden: Bool {
         // If the main loop was made inside virtual time, no virtual clock has the main loop as its `hidden` loop.
@@ -165,7 +165,7 @@ public final class GRunLoop: @unchecked Sendable {
 
     package var isDead: Bool { dead.load(ordering: .relaxed) }
 
-    /// Returns whether `call` must do nothing, and logs the reason. There are three reasons:
+    /// Returns whether `call` must do nothing. If so, logs one of three reasons:
     ///
     /// - The process is a forked child, which shares its descriptors with the parent. Without the refusal, the call
     ///   could wake the parent's loop.
@@ -207,8 +207,8 @@ public final class GRunLoop: @unchecked Sendable {
         )
     }
 
-    /// Whether a C function was called on the loop's own thread, and not in a forked child. If false, logs why the call
-    /// is ignored.
+    /// True if a C function was called on the loop's own thread and not in a forked child. Otherwise false, and the
+    /// library logs why it ignores the call.
     package var isOnOwnThreadForC: Bool {
         if isCurrent { return !Fork.refuses("") }
         if !isIgnored("") {
@@ -292,15 +292,15 @@ public final class GRunLoop: @unchecked Sendable {
     /// Returns the earliest date of a mode's timers and delayed performs, without their tolerances.
     ///
     /// - Returns: the date; nil if the mode has no timer and no delayed perform, or does not exist. A date in the past
-    ///   means that the timer is overdue. For ``Mode/common`` the result is nil, because that name stands for several
-    ///   modes: pass ``Mode/default`` instead.
+    ///   means that the timer is overdue. For ``Mode/common`` the result is nil, because that name means several modes:
+    ///   pass ``Mode/default`` instead.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
     public func nextFireDate(forMode name: Mode) -> Instant? {
         guard !Fork.refuses("nextFireDate") else { return nil }
         return lock.withLock { () -> Nanoseconds? in
             guard let mode = modes[name], mode.timerCount > 0 else { return nil }
-            // A timer whose closure is running still counts, with the date for which it fires (item 142).
+            // A timer whose closure is running still counts, with the scheduled date of this fire (item 142).
             var dates = mode.firing.map {
                 $0._withUnsafeGuaranteedRef { ($0.dates.deadline, $0.dates.requested) }
             }

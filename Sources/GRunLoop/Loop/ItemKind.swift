@@ -3,9 +3,10 @@
 
 import CGRun
 
-/// A kind of work. Everything that a loop calls is of exactly one kind.
+/// A kind of work. Every callout of a loop has exactly one kind.
 package enum ItemKind: UInt8, CaseIterable {
-    // A wait ends with one of the following kinds, and stage 10 serves it. The kinds take turns in this order.
+    // A wait ends with one of the following kinds, and stage 10 serves the ready item. The kinds take turns in this
+    // order.
 
     /// A wake-up alone: the loop calls nothing.
     case wakeUp
@@ -52,15 +53,15 @@ struct ItemKinds: OptionSet {
     /// The kinds that a wait can find. A wake-up is not among these kinds, because the loop calls nothing for a
     /// wake-up.
     static var found: ItemKinds { [.mainQueue, .timer, .descriptor, .port, .context] }
-    /// The kinds that can get a turn when a time slice is used up.
+    /// The kinds that get turns after a time slice is used up.
     static var takingTurns: ItemKinds { found.union([.block, .source]) }
 
     func contains(_ kind: ItemKind) -> Bool { contains(ItemKinds(kind)) }
 
     /// Every set of kinds that take turns has a raw value below this number.
     static var numberLimit: Int { Int(takingTurns.rawValue) + 1 }
-    /// Returns the kinds that the bits of a number stand for, except kinds that take no turns. Tests use this function
-    /// to give turns to random kinds.
+    /// Returns the kinds whose bits are set in a number, except kinds that take no turns. Tests use this function to
+    /// give turns to random kinds.
     static func some(_ number: Int) -> ItemKinds {
         ItemKinds(rawValue: UInt16(truncatingIfNeeded: number)).intersection(takingTurns)
     }

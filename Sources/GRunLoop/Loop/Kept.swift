@@ -5,7 +5,7 @@
 /// list may hold the last reference to the item. That reference must be released without the lock, because the item's
 /// deinit is user code. Used on the loop's own thread only.
 struct Kept {
-    /// Avoids an array in the usual case, in which a pass calls one item.
+    /// A pass usually calls one item, which needs no array.
     private var first: AnyObject?
     private var others: [Any] = []
 
@@ -23,7 +23,7 @@ struct Kept {
         others.append(called)
     }
 
-    /// Releases the items that were called before, and keeps `object`. Call this function without the lock.
+    /// Releases the previous items, and keeps `object`. Call this function without the lock.
     @inline(__always) mutating func replace(by object: AnyObject) {
         drop()
         keep(object)

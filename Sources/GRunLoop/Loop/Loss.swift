@@ -3,9 +3,9 @@
 // with closefrom(3), or if a sandbox forbids a system call for it.
 //
 // The number of a lost descriptor may belong to another file by now. Usually the program has also closed descriptors of
-// GLib, of libdispatch and of its own code. A new descriptor for the loop would hide these losses, so the loop makes
-// none, and logs the loss once. If the loop runs without a host, the process ends, because a loop that cannot wait
-// would spin or sleep forever. If a host drives, the host continues and no longer serves this loop.
+// GLib, of libdispatch and of its own code. A new descriptor for the loop would hide these losses, so the loop logs the
+// loss once and makes no new descriptor. If the loop runs without a host, the process ends, because a loop that cannot
+// wait would spin or sleep forever. If a host drives, the host continues and no longer serves this loop.
 
 import CGRun
 import Glibc

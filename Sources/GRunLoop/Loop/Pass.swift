@@ -7,8 +7,8 @@
 //
 // Stages 2 to 5 are the head of the pass. Stages 10 and 11 are its tail.
 //
-// Long functions are never inlined, so that a profile shows them by name and their cost does not depend on the code
-// around them.
+// Long functions are never inlined. So a profile shows them by name, and their cost does not depend on the surrounding
+// code.
 //
 // A pass calls the program's code without a lock, through the functions named `callOut…` in the files of the steps.
 // These functions are not inlined, so that debuggers and profilers show them by name. If the pass may hold the last
@@ -18,13 +18,13 @@
 extension GRunLoop {
     enum PassEnd {
         case handledSource, other
-        /// The pass ended before its wait, because a host makes this wait. The run's stage does not show this reliably,
-        /// because a foreign loop in a callout may have changed the stage.
+        /// The pass ended before its wait, because a host waits instead. The run's stage may not show this end, because
+        /// a foreign loop in a callout may have changed the stage.
         case waits
     }
 
-    /// Makes one pass: stages 2 to 11. If a host drives and nothing is ready, this function makes only the head. Then
-    /// the host waits, and a later dispatch makes the tail. The lock is released while user code runs.
+    /// Makes one pass: stages 2 to 11. If a host drives and nothing is ready, this function runs only the head. Then
+    /// the host waits, and a later dispatch runs the tail. The lock is released while user code runs.
     @inline(never) func runPassLocked(_ frame: Frame, _ mode: ModeState) -> PassEnd {
         let run = frame.run
         let handled = runHeadLocked(frame, mode)  // 2 to 5
@@ -38,7 +38,7 @@ extension GRunLoop {
         return runTailLocked(frame, mode, found) || handled ? .handledSource : .other  // 10, 11
     }
 
-    /// Makes the head of a pass: stages 2 to 5. Returns whether a source was handled.
+    /// Runs the head of a pass: stages 2 to 5. Returns whether a source was handled.
     @inline(never) func runHeadLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         beginPassLocked(frame)
         notifyLocked(.beforeTimers, mode)  // 2
@@ -49,7 +49,7 @@ extension GRunLoop {
         return handled
     }
 
-    /// Makes the tail of a pass: stages 10 and 11. Returns whether a source was handled.
+    /// Runs the tail of a pass: stages 10 and 11. Returns whether a source was handled.
     @inline(never) func runTailLocked(_ frame: Frame, _ mode: ModeState, _ found: Found) -> Bool {
         frame.run.stage.beginTail()
         let dispatches = !found.contexts.isEmpty && frame.run.scheduler.mayServe(.context)
@@ -67,10 +67,10 @@ extension GRunLoop {
         return handled || dispatches
     }
 
-    /// Keeps the dispatched contexts until they can be released without the lock. `found` is released with the lock
-    /// held, and may be the last owner of a context that was removed from the mode during the dispatch.
+    /// Keeps the dispatched contexts until they can be released without the lock. The caller releases `found` with the
+    /// lock held. If a context was removed from the mode during the dispatch, `found` may hold its last reference.
     ///
-    /// If nothing else was served, checks whether the dispatch alone has used up the slice.
+    /// If the pass served nothing else, also checks whether the dispatch has used up the slice.
     private func keepDispatchedLocked(_ found: Found, _ frame: Frame) {
         frame.kept.keep(all: found.contexts)
         let isAlone = found.item.map { $0.kind == .wakeUp } ?? true
@@ -114,7 +114,7 @@ extension GRunLoop {
         }
     }
 
-    /// Whether the head of the next pass would have no effect, because the mode has no observer, idle work, signalled
+    /// Returns true if the next head would have no effect, because the mode has no observer, idle work, signalled
     /// source or block. True only if the run is the outermost one and continues after this pass. False in virtual time
     /// and while the loop is traced, because the loop then makes every pass.
     @inline(__always) func isNextHeadEmptyLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
@@ -125,8 +125,8 @@ extension GRunLoop {
 
     // MARK: Every callout
 
-    /// Releases the lock before `item` is called. Retains the item first, so that no other thread can destroy it before
-    /// the call. The frame keeps this reference until it calls its next item.
+    /// Releases the lock before `item` is called. Retains the item first, so that no other thread can destroy the item
+    /// before the call. The frame keeps this reference until its next callout.
     @inline(__always) func unlock(toCall item: Unmanaged<some AnyObject>, in frame: Frame) {
         _ = item.retain()
         lock.unlock()

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kinds of work are ready in a mode. The wait, the deadline of a sleep, a host's `prepare` and `check`, the
-// scheduler and virtual time use the functions of this file. A step of a pass only checks whether its own list of items
-// is empty, and needs none of these functions. Host/ContextStep.swift polls the contexts, because GLib may call code of
-// the program during a poll.
+// Finds the kinds of work that are ready in a mode. The wait, the deadline of a sleep, a host's `prepare` and `check`,
+// the scheduler and virtual time use the functions of this file. The steps of a pass do not need these functions,
+// because each step only checks whether its own list is empty. Host/ContextStep.swift polls the contexts, because GLib
+// may call code of the program during a poll.
 
 import CGRun
 
 extension GRunLoop {
-    /// Returns which of `kinds` are ready in the mode, as far as the loop can see without asking the kernel.
+    /// Returns those of `kinds` that are ready in the mode, as far as the loop knows without asking the kernel.
     ///
     /// Only the kernel knows whether the main queue, a context or a further descriptor is ready: see
     /// ``lookLocked(_:_:polled:now:)`` and ``readyForTurnsLocked(_:)``.
@@ -45,7 +45,7 @@ extension GRunLoop {
         _ run: Run, _ mode: ModeState, polled: HostState.Polled? = nil, now: Nanoseconds
     ) -> ItemKinds {
         if itemChooser != nil, mode.descriptors.watched >= 0 {
-            // A test that chooses the item must see everything that is ready.
+            // A test that chooses the item must see all ready items.
             fetchLocked(mode)
         } else if polled?.descriptors ?? !run.scheduler.hasAsked {
             refillBatchLocked(mode)
@@ -69,8 +69,8 @@ extension GRunLoop {
         return ready
     }
 
-    /// Returns the ready kinds, to decide which of them get a turn. The result is only a hint, because readiness may
-    /// change the next moment. Tests add and remove random kinds.
+    /// Returns the ready kinds, from which the scheduler chooses the kinds that get a turn. The result is only a hint,
+    /// because readiness may change the next moment. Tests add and remove random kinds.
     func kindsForTurnsLocked(_ frame: Frame) -> ItemKinds {
         var ready = readyForTurnsLocked(frame)
         if perturbs(CGRUN_SITE_TURN) { ready.subtract(.some(perturbed(below: ItemKinds.numberLimit))) }

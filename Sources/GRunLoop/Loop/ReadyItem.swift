@@ -6,8 +6,8 @@ extension GRunLoop {
     struct ReadyItem {
         let kind: ItemKind
         /// The source of a descriptor's event; nil for other kinds. The source is not retained, and a callout may
-        /// release the source before the pass serves it. So code only compares this reference, and never calls the
-        /// source through it.
+        /// release the source before the pass serves it. So compare this reference only, and never call the source
+        /// through it.
         let descriptor: Unmanaged<DescriptorSource>?
 
         init(_ kind: ItemKind, _ descriptor: Unmanaged<DescriptorSource>? = nil) {

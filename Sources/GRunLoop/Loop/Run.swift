@@ -4,7 +4,7 @@
 import CGRun
 import Synchronization
 
-/// One run: its limit, its stop, its stage and its scheduler. Guarded by the loop's lock, except the scheduler.
+/// One run, with its time limit, stop flag, stage and scheduler. Guarded by the loop's lock, except the scheduler.
 ///
 /// A run without a host has one frame. The run that a host drives lasts until the loop is detached or ends, and has a
 /// frame for each dispatch of the hub. If a dispatch is nested in a callout of another dispatch, this run has both
@@ -14,7 +14,7 @@ final class Run {
     let isHosted: Bool
     @exclusivity(unchecked) var stage: Stage
     @exclusivity(unchecked) var scheduler = Scheduler()
-    /// True if this run was stopped. A stop ends this run, but neither the outer run nor the next run (items 58 to 62).
+    /// True if this run was stopped. A stop ends neither the outer run nor the next run (items 58 to 62).
     var isStopped = false
     /// True if a wake-up counted for this run, and the run has not begun a pass since.
     var heardWakeUp = false
@@ -22,11 +22,11 @@ final class Run {
     // MARK: The limit of a run without a host
 
     private(set) var returnsAfterSource = false
-    /// When the run ends. `.min` means one pass without sleeping. `.never` means no limit, or that the run has not
-    /// begun its first pass.
+    /// The time when the run must end. `.min` means one pass without sleeping. `.never` means no limit, or that the run
+    /// has not begun its first pass.
     private(set) var deadline = Nanoseconds.never
-    /// When the limit of this run wakes the innermost run, which is this run or a nested one. `.never` if there is no
-    /// limit, if the limit has already woken that run, or if this run has returned.
+    /// The time when this run's limit wakes the innermost run, which is this run or a nested run. `.never` if there is
+    /// no limit, if the limit has already woken a run, or if this run has returned.
     var alarm = Nanoseconds.never
 
     init(isHosted: Bool) {
@@ -68,7 +68,7 @@ final class Run {
     var hasLimit: Bool { deadline != .min && deadline != .never }
 }
 
-/// The place of a run on the thread's stack. The function that runs a frame owns the frame, so the link from an inner
+/// The place of a run on the thread's stack. The function that makes the run owns the frame, so the link from an inner
 /// frame does not retain it.
 ///
 /// Only the loop's own thread changes a frame. That thread changes the frame's link, mode and depth with the lock held,
@@ -83,13 +83,13 @@ final class Frame {
     var parent: Frame? { parentReference?.takeUnretainedValue() }
     /// How many GLib dispatches were on the thread's stack when the frame began.
     private(set) var depth = 0
-    /// The blocks that the current block step has taken from their queue, and has not run yet.
+    /// The blocks that the current block step has taken from their queue but not run yet.
     @exclusivity(unchecked) var takenBlocks: BlockQueue?
     @exclusivity(unchecked) var contexts = AcquiredContexts()
     @exclusivity(unchecked) var kept = Kept()
     @exclusivity(unchecked) var called = Called()
-    /// The ``CalloutMark`` of this frame's last callout. A callout stores its mark only if a loop is traced, or watched
-    /// by a stall monitor, when the callout begins.
+    /// The ``CalloutMark`` of this frame's last callout. A callout stores its mark only if loops are traced or watched
+    /// by a stall monitor when the callout begins.
     let callout = Atomic<UInt>(0)
 
     init(of run: Run, in mode: ModeState) {
@@ -97,7 +97,8 @@ final class Frame {
         modeReference = .passUnretained(mode)
     }
 
-    /// Prepares the frame for a new run. The caller has released everything that the frame kept for an earlier run.
+    /// Prepares the frame for a new run. Before this call, the caller must release everything that the frame kept for
+    /// an earlier run.
     func begin(_ mode: Unmanaged<ModeState>, above parent: Unmanaged<Frame>?) {
         modeReference = mode
         parentReference = parent
@@ -154,8 +155,8 @@ extension GRunLoop {
     package var runCount: Int { lock.withLock { runCountLocked } }
     package var runCountLocked: Int { framesLocked.reduce(0) { count, _ in count + 1 } }
 
-    /// Stops the run with this number at the end of its pass, unless it is the innermost run. The outermost run is
-    /// number 1.
+    /// Stops the run with this number at the end of its pass. The outermost run has number 1. Does nothing if the
+    /// number belongs to the innermost run.
     package func stopOuterRun(_ number: Int) {
         lock.withLock {
             let frames = Array(framesLocked)
@@ -185,9 +186,9 @@ extension GRunLoop {
         return frame
     }
 
-    /// Keeps the frame of a finished run for the next run. Call this function without the lock, after everything that
-    /// the frame kept was released. If a deinit made a run during that release, `spareFrame` already holds the frame of
-    /// that run.
+    /// Stores the frame of a finished run for the next run. Call this function without the lock, after you have
+    /// released everything that the frame kept. If a deinit made a run during that release, `spareFrame` already holds
+    /// the frame of that run.
     func keepForNextRun(_ frame: consuming Frame) {
         if spareFrame == nil { spareFrame = frame }
     }

@@ -5,14 +5,14 @@ import CGRun
 import Synchronization
 
 extension GRunLoop {
-    /// Like ``runMode(_:for:returningAfterSource:)``, but the limit is a point in time.
+    /// Works like ``runMode(_:for:returningAfterSource:)``, but the limit is a point in time.
     package func runMode(_ name: Mode, until limit: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         let span = limit == .never ? limit : limit.subtractingSaturating(time)
         return runMode(name, for: span, returningAfterSource: returningAfterSource)
     }
 
-    /// Runs a mode once. Returns nil if nothing was run: the mode does not exist, has nothing to wait for, or cannot be
-    /// run now. The last case is logged. A run of ``Mode/common`` is logged, too.
+    /// Runs a mode once. Returns nil if the mode does not exist, has nothing to wait for, or cannot be run now. The
+    /// last case is logged, and so is a run of ``Mode/common``.
     func runMode(_ name: Mode, for span: Nanoseconds, returningAfterSource: Bool) -> RunResult? {
         lock.lock()
         if isWaitAnnounced { endHostWaitBeforeRunLocked() }
@@ -63,7 +63,8 @@ extension GRunLoop {
 
     /// Returns the deadline of a run. Called after the entry observers, so that the time that the observers take does
     /// not count. For a span of zero or less, the result is `.min`, which means one pass. For a span of more than 16
-    /// years, the result is `.never`, which means no limit. An end after the clock's last instant becomes that instant.
+    /// years, the result is `.never`, which means no limit. If the deadline would be after the clock's last instant,
+    /// the result is that instant.
     private func deadline(after span: Nanoseconds) -> Nanoseconds {
         span <= 0 ? .min : span > .longest ? .never : min(time.addingSaturating(span), .last)
     }
@@ -76,8 +77,8 @@ extension GRunLoop {
         }
     }
 
-    /// Makes the run the innermost one. Returns false if the mode has no context, or if nothing could end a sleep of
-    /// the run.
+    /// Makes the run the innermost run. Returns false if the mode has no context, or if no context or eventfd could
+    /// wake the run.
     private func beginLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         if host.poll.isAbandoned { Self.endForLoss() }
         guard hasContextLocked(mode) else { return false }
@@ -86,8 +87,8 @@ extension GRunLoop {
         guard !frame.contexts.list.isEmpty || canWakeItself() else { return false }
         frame.contexts.pushThreadDefault()
 
-        // If a deadline of an outer run has already passed, that counts as a wake-up. It does not count if the run of
-        // the parent frame is in a stage in which wake-ups have no effect.
+        // A passed deadline of an outer run counts as a wake-up, unless the parent frame's run is in a stage that
+        // ignores wake-ups.
         if let parent = frame.parent, frame.nextAncestorDeadline != .never,
             frame.takePassedAncestorDeadlines(at: time), parent.run.stage.countsWakeUps
         {
@@ -104,8 +105,8 @@ extension GRunLoop {
         return true
     }
 
-    /// Whether the mode has a context to sleep with. A private mode gets its own context when it first runs. So GIO
-    /// operations that are started in the mode complete only while the mode runs.
+    /// Returns whether the mode has a context to poll while it sleeps. A private mode gets its own context when it
+    /// first runs. So GIO operations that are started in the mode complete only while the mode runs.
     private func hasContextLocked(_ mode: ModeState) -> Bool {
         fixHomeLocked()
         if mode.isCommon ? home != nil : mode.ownContext != nil { return true }
@@ -116,15 +117,15 @@ extension GRunLoop {
         return true
     }
 
-    /// Whether a run of the mode has a context to sleep with, or the loop's thread has ended. If neither is the case,
-    /// logs that the mode cannot be run. Callers check this before they begin work that needs a run of the mode.
+    /// Returns true if the mode has a context to poll while it sleeps, or if the loop's thread has ended. Otherwise
+    /// logs that the mode cannot be run. Call this function before work that needs a run of the mode.
     package func canRun(_ name: Mode) -> Bool {
         if lock.withLock({ isDead || hasContextLocked(modeLocked(name)) }) { return true }
         explainExhaustion(name)
         return false
     }
 
-    /// Returns the result of the run if the run ends after this pass, otherwise nil. Checks handledSource, timedOut,
+    /// If the run ends after this pass, returns the run's result, otherwise nil. Checks handledSource, timedOut,
     /// stopped and finished, in this order (item 29).
     @inline(never) private func endCheckLocked(_ frame: Frame, _ mode: ModeState, _ handledSource: Bool)
         -> RunResult?

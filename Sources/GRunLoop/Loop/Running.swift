@@ -4,11 +4,12 @@
 extension GRunLoop {
     // MARK: The functions of Core Foundation
 
-    /// Runs the loop in a mode until the time is up, the run is stopped, nothing is left to wait for or, optionally, a
-    /// source was handled.
+    /// Runs the loop in a mode. The run ends when the time is up, when it is stopped, when nothing is left to wait for
+    /// or, optionally, when a source was handled.
     ///
-    /// `run()` runs the default mode until the run is stopped, or until nothing is left to wait for. A stop does not
-    /// end Foundation's `run()`. The counterpart of that method is ``run(until:)`` with ``distantFuture``.
+    /// `run()` runs the default mode until the run is stopped, or until nothing is left to wait for. Unlike this
+    /// method, Foundation's `run()` does not end when the loop is stopped. Its counterpart is ``run(until:)`` with
+    /// ``distantFuture``.
     ///
     /// - Parameters:
     ///   - mode: the mode to run in. A run of ``Mode/common`` is refused, and this is logged once.
@@ -33,15 +34,15 @@ extension GRunLoop {
     /// Stops the innermost run, which returns ``RunResult/stopped`` at the end of its pass. Wakes the loop if it
     /// sleeps.
     ///
-    /// If the loop does not run, the call does nothing, and does not stop the next run either. If a host drives the
-    /// loop, the call does not stop the host.
+    /// If the loop does not run, the call has no effect, not even on the next run. If a host drives the loop, the call
+    /// does not stop the host.
     ///
     /// Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopStop`.
     public func stop() {
         guard !refuses("stop") else { return }
         lock.withLock { () -> Kick? in
-            // Skips the run that a host drives, which cannot be stopped. That run is the innermost one if a callout of
-            // a run without a host runs a foreign loop.
+            // Skips the run that a host drives, because it cannot be stopped. That run is innermost while a callout of
+            // another run runs a foreign loop.
             guard let run = framesLocked.first(where: { !$0.run.isHosted })?.run else { return nil }
             run.isStopped = true
             return wakeUpLocked(for: .innermostRun)
@@ -71,7 +72,7 @@ extension GRunLoop {
     /// - Parameters:
     ///   - mode: the mode to run in. ``Mode/common`` cannot be run.
     ///   - limit: when to return. A time in the past means one pass without sleeping.
-    /// - Returns: whether the mode was run. False means that there was nothing to wait for, or that the mode cannot be
+    /// - Returns: true if the mode was run. False means that there was nothing to wait for, or that the mode cannot be
     ///   run.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
@@ -97,7 +98,7 @@ extension GRunLoop {
         _ = runMode(mode, until: Nanoseconds(saturating: limit), returningAfterSource: true)
     }
 
-    /// Makes one pass without sleeping, and returns the time until which a run of the mode could then sleep.
+    /// Makes one pass without sleeping, and then returns the time until which a run of the mode could sleep.
     ///
     /// - Returns: the date of the mode's first timer or delayed perform; ``distantFuture`` if the mode has neither; nil
     ///   if there is nothing to wait for.
@@ -125,7 +126,7 @@ extension GRunLoop {
 
     // MARK: Waiting
 
-    /// Whether the loop's thread waits in the kernel now, in a run of the loop or in a host.
+    /// Whether the loop's thread is waiting in the kernel, in a run of the loop or in a host.
     ///
     /// Threads: any. On the loop's own thread the property is always false, because that thread does not wait while it
     /// reads the property. The corresponding Core Foundation function is `CFRunLoopIsWaiting`.
@@ -146,8 +147,8 @@ extension GRunLoop {
     /// than 8 ms, GTK loses frames. Zero and negative values mean a row of one item. A value that is too long to
     /// represent means no limit.
     ///
-    /// A row of items may last longer than the slice by one item, or by eight items if the items before were short. A
-    /// snapshot of the main dispatch queue is one item, because libdispatch always runs the whole snapshot.
+    /// A row of items may exceed the slice by one item, or by eight items if the previous items were short. A snapshot
+    /// of the main dispatch queue is one item, because libdispatch always runs the whole snapshot.
     ///
     /// Threads: any. A change takes effect at the next step of a pass. There is no corresponding Core Foundation
     /// function.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kind of work is served next: see docs/decisions/scheduling.md.
+// Decides which kind of work a run serves next: see docs/decisions/scheduling.md.
 
 import CGRun
 
-/// Decides for one run which kind of item is served next, and when the other kinds have their turn. Used on the loop's
-/// own thread only.
+/// Decides which kind of item one run serves next, and when the other kinds have their turn. Used on the loop's own
+/// thread only.
 ///
 /// Usually the ready kinds take turns. A run serves the loop's own items in a row until a *slice* of time is used up.
 /// Then each other ready kind gets a turn. If a host drives, the host gets its turn first. Until these pending turns
-/// are over, the run serves nothing else.
+/// are over, the run serves only the kinds that have a pending turn.
 ///
 ///     state          entered when                          serves                     left when
 ///     free           the run begins; no turn is pending    every kind                 a slice is used up
@@ -26,7 +26,7 @@ struct Scheduler {
     /// True if the run serves nothing for the rest of the host's dispatch. The kinds in `pendingTurns` then wait for
     /// the next dispatch.
     private(set) var isHostsTurn = false { didSet { updateHasPendingTurns() } }
-    /// Stored and not computed, because each step of each pass reads it.
+    /// A stored property and not a computed one, because each step of each pass reads it.
     private(set) var hasPendingTurns = false
     private mutating func updateHasPendingTurns() { hasPendingTurns = isHostsTurn || !pendingTurns.isEmpty }
 
@@ -62,7 +62,7 @@ struct Scheduler {
         endDescriptors()
     }
 
-    /// Called when a dispatch of the host ends. If this dispatch was nested in another one, the outer dispatch
+    /// Called when a dispatch of the host ends. If this dispatch was nested in another dispatch, the outer dispatch
     /// continues with the pending turns.
     mutating func endDispatch() {
         isHostsTurn = false
@@ -75,8 +75,8 @@ struct Scheduler {
         case mainQueue, descriptor, other
     }
 
-    /// The kind of the item that the last pass served. Stage 6 leaves out the main queue if the last pass served that
-    /// queue. Because of the initial value, stage 6 of a run's first pass leaves out the main queue, too (item 53).
+    /// The kind of the item that the last pass served. If the last pass served the main queue, stage 6 skips this
+    /// queue. Because of the initial value, stage 6 of a run's first pass also skips the main queue (item 53).
     ///
     /// After a descriptor's event, more events are likely. So the loop asks the epoll first, and makes a full look only
     /// if the epoll has no event.
@@ -105,8 +105,7 @@ struct Scheduler {
         case no, thisPass, nextPass
     }
 
-    /// The pass for which the last query of the mode's epoll is valid. In that pass, the loop need not query the epoll
-    /// again.
+    /// The pass that may use the result of the last epoll query, without another query.
     private var asked = Asked.no
     var hasAsked: Bool { asked == .thisPass }
     mutating func noteAsked() { asked = .thisPass }
@@ -114,15 +113,15 @@ struct Scheduler {
     /// Reverts ``beginPass()``, because no further item was ready without a full look. The query of the epoll stays
     /// valid for the next pass.
     mutating func leavePass() { if asked == .thisPass { asked = .nextPass } }
-    /// Called before blocks run. Blocks may change what is ready, so the loop then queries the epoll again.
+    /// Called before blocks run. Blocks may make descriptors ready, so the loop must query the epoll again.
     mutating func forgetAsked() { asked = .no }
 
     // MARK: The slice of time
 
-    /// The state of a row. A row is a series of items that the loop calls one after the other. The row ends when the
-    /// loop has nothing left to do, or when the other kinds have had their turn. The time between two items is part of
-    /// the row. Otherwise a loop that fires one short timer in each iteration of a host would never use up a slice, and
-    /// the host's other sources would wait.
+    /// The state of a row. A row is a series of items that the loop calls one after another. A row ends when the loop
+    /// has nothing left to do, or when the other kinds have had their turn. The time between two items is part of the
+    /// row. Otherwise a loop that fires one short timer in each iteration of a host would never use up a slice, and the
+    /// host's other sources would wait.
     private enum Row {
         case none
         /// An item is being called, or the pass continues with the next item.
@@ -136,11 +135,11 @@ struct Scheduler {
     private var row = Row.none
     private var rowStart: Nanoseconds = 0
     private var lastReading: Nanoseconds = 0
-    /// When the last wait ended; `.never` if no clock was read at its end.
+    /// The time when the last wait ended; `.never` if the loop did not read the clock then.
     private var waitEnd = Nanoseconds.never
-    /// The clock is read after this many items of a kind. The number is one at first and while items are long, and
-    /// increases up to eight while items are short. Each kind has its own count, so that short timers do not hide a
-    /// long block.
+    /// For each kind, the number of items between two readings of the clock. The number is one at first and while items
+    /// are long, and increases up to eight while items are short. Each kind has its own count, so that short timers do
+    /// not hide a long block.
     private var strides = KindCounts.ones
     private var untilReading = KindCounts.ones
     /// Whether the row had lasted for a slice when the clock was last read.
@@ -152,7 +151,7 @@ struct Scheduler {
     /// A gap of 1 ms or more between two items does not count as part of the row, because another process may have had
     /// the processor. Such a gap does not end the row either. Otherwise rows would end too early on a busy machine.
     private static let pause: Nanoseconds = 1_000_000
-    /// A wait of 0.1 ms or more is a sleep: there was nothing to do, so a new row begins.
+    /// A wait of 0.1 ms or more counts as a sleep: the loop had nothing to do, so a new row begins.
     private static let nap: Nanoseconds = 100_000
 
     @inline(__always) mutating func beginItem() {
@@ -185,7 +184,7 @@ struct Scheduler {
         waitEnd = end
     }
 
-    /// Begins a new row, because the other kinds have had their turn, or had nothing to do.
+    /// Begins a new row, because the other kinds have had their turn or were not ready.
     mutating func restartRow() {
         rowStart = lastReading
         isSliceUsedUp = false
@@ -247,7 +246,7 @@ extension GRunLoop {
         return true
     }
 
-    /// Ends the dispatch, whatever stage the pass is in. The next dispatch begins with the kinds that get a turn here.
+    /// Ends the dispatch in any stage of the pass. The next dispatch begins with the kinds that get a turn here.
     private func yieldToHostLocked(_ frame: Frame, after kind: ItemKind) {
         let run = frame.run
         guard !run.scheduler.isHostsTurn else { return }
@@ -286,9 +285,8 @@ extension GRunLoop {
         run.scheduler.giveTurns(to: isUsedUp ? kindsForTurnsLocked(frame).subtracting(kinds) : [])
     }
 
-    /// Ends the turns that are over after a wait: the turns of the contexts and of the kind that was served. If the
-    /// wait found no item or only a wake-up, none of the kinds in `ItemKinds.found` is ready, so the turns of all these
-    /// kinds are over.
+    /// Ends the turns of the contexts and of the kind that was served, because these turns are over after a wait. If
+    /// the wait found no item or only a wake-up, no kind in `ItemKinds.found` is ready, so all these turns end.
     func endTurnsLocked(_ frame: Frame, of found: Found) {
         let kind = found.item?.kind ?? .wakeUp
         endPendingTurnLocked(frame, of: kind == .wakeUp ? .found : [ItemKinds(kind), .context])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stage of a run: where the run is in its pass.
+// The stage of a run, which is its position in the current pass.
 
-/// Where a run is in its pass. If a host drives, the host's wait lies between two dispatches, so the stage outlives a
+/// The position of a run in its pass. If a host drives, the host waits between two dispatches, so the stage outlives a
 /// dispatch.
 ///
 ///     call             from                to          when
@@ -37,8 +37,8 @@ enum Stage: UInt8 {
     /// Whether a wake-up has an effect in this stage. From afterWaiting to the end of the pass, a wake-up has no
     /// effect, because another pass comes before the next sleep anyway (item 70).
     var countsWakeUps: Bool { rawValue < Stage.tail.rawValue }
-    /// Whether the host waits, and the tail of the pass is still to come.
+    /// True if the host waits and the tail of the pass has not run yet.
     var isPending: Bool { self == .waiting || self == .announcing || self == .woken }
-    /// Whether a pass is under way, and is not suspended by a foreign loop that a callout runs or has run.
+    /// True if a pass is under way and is not suspended. A foreign loop in a callout suspends the pass.
     var isInPass: Bool { rawValue >= Stage.announcing.rawValue }
 }

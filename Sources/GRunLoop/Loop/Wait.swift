@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages 6 to 9 of a pass. The pass sleeps until something is ready, or only *looks*: it polls without waiting.
+// Stages 6 to 9 of a pass. The pass sleeps until an item or a context is ready, or only *looks*, which means that it
+// polls without waiting.
 
 import CGRun
 import Glibc
@@ -15,18 +16,19 @@ extension GRunLoop {
         var isEmpty: Bool { contexts.isEmpty && item == nil }
     }
 
-    /// Makes stages 6 to 9 of a pass, and returns what is ready. Releases the lock while it polls or calls observers.
+    /// Runs stages 6 to 9 of a pass, and returns the ready contexts and item. Releases the lock while it polls or calls
+    /// observers.
     ///
     /// If a host drives and nothing is ready, returns nil: the host waits, and the tail of the pass is pending.
     ///
-    /// - Parameter looks: if true, the pass does not wait, and leaves out stages 7 and 9.
+    /// - Parameter looks: if true, the pass does not wait, and skips stages 7 and 9.
     @inline(never) func waitLocked(_ frame: Frame, _ mode: ModeState, looks: Bool) -> Found? {
         let run = frame.run
         if isWaitAnnounced, run.isHosted, mode.areWaitsObserved, !looks { resumeHeadLocked() }
         if asksMainQueueFirstLocked(run, mode) {
             tell(.mainQueueCheck)  // 6
             if MainQueue.isReady {
-                // This pass polls nothing else.
+                // This pass polls no other descriptor, so it counts as a pass without a full look.
                 run.scheduler.notePassesFromMemory(1)
                 return Found(item: ReadyItem(.mainQueue))
             }
@@ -47,7 +49,7 @@ extension GRunLoop {
                 return Found(contexts: ready, item: nextItemLocked(run, mode, now: timeForTimersLocked(mode)))
             }
             if run.isHosted, !hasItemLocked(run, mode) {
-                // The host may have other work before it sleeps. When nothing is ready any more, the last sentinel
+                // The host may have other work before it sleeps. When no source of the host is ready, the last sentinel
                 // calls hostIsIdle(), which sends beforeWaiting.
                 leaveWaitToHostLocked(mode, isAnnounced: false)
                 return nil
@@ -83,7 +85,7 @@ extension GRunLoop {
         host.run.stage.beginHead()
     }
 
-    /// Whether stage 6 looks at the main queue before everything else. Stage 6 leaves out the main queue in a run's
+    /// Returns whether stage 6 checks the main queue before everything else. Stage 6 skips the main queue in a run's
     /// first pass, and after a pass that has served the main queue (items 52 and 53).
     ///
     /// While turns are pending, the main queue waits for its own turn. If stage 6 served the main queue in such a pass,
@@ -92,14 +94,14 @@ extension GRunLoop {
         run.scheduler.prefersMainQueue && !run.scheduler.hasPendingTurns && servesMainQueueLocked(mode)
     }
 
-    /// Whether stage 6 of the next pass would serve the main queue. Checks `isEmpty` first, because the queue is empty
-    /// most of the time.
+    /// Returns whether stage 6 of the next pass would serve the main queue. Checks `isEmpty` first, because the queue
+    /// is usually empty.
     @inline(never) func mainQueueGoesFirstLocked(_ run: Run, _ mode: ModeState) -> Bool {
         !MainQueue.isEmpty && asksMainQueueFirstLocked(run, mode) && MainQueue.isReady
     }
 
-    /// Stage 8 if a host drives: uses the results of the host's poll, and checks what that poll does not cover. If
-    /// nothing is ready, this function returns nil: the host waits, and the tail is pending.
+    /// Stage 8 if a host drives: uses the results of the host's poll, and checks the items that this poll does not
+    /// cover. If nothing is ready, this function returns nil. Then the host waits, and the tail is pending.
     @inline(never) private func lookForHostLocked(_ frame: Frame, _ mode: ModeState, looks: Bool) -> Found? {
         let run = frame.run
         var found = Found(contexts: readyContextsLocked(frame))
@@ -112,14 +114,14 @@ extension GRunLoop {
         return nil
     }
 
-    /// Whether a pass that has handled a source in its head sleeps immediately. Normally such a pass only looks, and
-    /// the next pass sleeps (item 43). The pass itself sleeps if the head of the next pass would have no effect, and if
-    /// the run would not end before it. This saves one poll for each source that another thread signals.
+    /// Returns whether a pass that has handled a source in its head sleeps immediately. Normally such a pass only
+    /// looks, and the next pass sleeps (item 43). The pass itself sleeps if the next head would have no effect and the
+    /// run would not end before that head. This saves one poll for each source that another thread signals.
     @inline(never) func sleepsAtOnceLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         isNextHeadEmptyLocked(frame, mode) && !frame.run.heardWakeUp && !isFinishedLocked(mode)
     }
 
-    /// Whether a wait depends on the clock: the mode has a timer, or an outer run has a deadline.
+    /// Returns true if a wait depends on the clock, because the mode has a timer or an outer run has a deadline.
     private func hasDatesLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         mode.heap.earliest != .never || frame.nextAncestorDeadline != .never
     }
@@ -139,16 +141,16 @@ extension GRunLoop {
     /// may be a pending wake-up or a port's message. After a descriptor's event, this function asks the epoll for more
     /// events. Returns nil if a full look is due, or if no item is known to be ready.
     ///
-    /// Not used if an observer is notified in stage 7 or 9, if a test chooses the item, or in virtual time. In these
-    /// cases each pass makes a full look.
+    /// Each pass makes a full look instead if an observer is notified in stage 7 or 9, if a test chooses the item, or
+    /// in virtual time.
     @inline(__always) func takeFromMemoryLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
         let isWoken = !readyLocked(.wakeUp, in: mode).isEmpty
         guard isWoken || run.scheduler.served == .descriptor || !readyLocked(.port, in: mode).isEmpty,
             servesFromMemoryLocked(run)
         else { return nil }
         if isWoken {
-            // `lastServed` does not change. Otherwise a thread that wakes the loop all the time would keep the other
-            // kinds from their turn.
+            // A wake-up does not change `lastServed`. Otherwise a thread that wakes the loop constantly could starve
+            // the other kinds.
             pendingPasses.clear(.wakeUp)
             run.scheduler.notePassesFromMemory(4)
             return ReadyItem(.wakeUp)
@@ -185,14 +187,14 @@ extension GRunLoop {
         return Found(contexts: contexts, item: nextItemLocked(frame.run, mode, now: now))
     }
 
-    /// Stage 8 without a host: sleeps until an item is ready or the run's deadline has passed. If the sleep was ended
-    /// only because it needs another deadline or other descriptors, it begins again. In that case, no afterWaiting is
-    /// sent and no further pass is made (items 76 and 80).
+    /// Stage 8 without a host: sleeps until an item is ready or the run's deadline has passed. If a kick ended the
+    /// sleep only to change its deadline or descriptors, the sleep begins again. In that case, no afterWaiting is sent
+    /// and no further pass is made (items 76 and 80).
     @inline(never) private func sleepLocked(_ frame: Frame, _ mode: ModeState) -> Found {
         let run = frame.run
         while true {
-            // The lock may have been released since the contexts were acquired. If another thread added a context in
-            // that time, it found no sleep that it could end.
+            // The lock may have been released since the contexts were acquired. A context that another thread added
+            // meanwhile did not end a sleep, because no sleep was under way.
             while frame.contexts.isOutdated(mode.contextsVersion) { acquireContextsLocked(frame, mode) }
             var until = wakeUpTimeLocked(frame, mode)
             if until == .min {
@@ -238,7 +240,7 @@ extension GRunLoop {
         }
     }
 
-    /// Notes which deadlines of this run and of outer runs have passed, and returns the current time. If there is no
+    /// Marks the deadlines of this run and of outer runs that have passed, and returns the current time. If there is no
     /// timer and no deadline, returns `.min` and reads no clock.
     private func noteTimeLocked(_ frame: Frame, _ mode: ModeState) -> Nanoseconds {
         let run = frame.run
@@ -249,8 +251,8 @@ extension GRunLoop {
     }
 
     /// Releases the called items that the run has kept, before `sleep.begin`. The deinit of such an item may run the
-    /// loop. After `sleep.begin`, that run would end the sleep, and then no stop or wake-up could end the poll that
-    /// follows. A deinit may also enqueue idle work, which then does not wait for the end of the sleep.
+    /// loop. After `sleep.begin`, this nested run would end the recorded sleep, and no stop or wake-up could end the
+    /// poll that follows. A deinit may also enqueue idle work, which must run before the sleep.
     @inline(never) private func releaseKeptLocked(_ frame: Frame) {
         dropKeptLocked(frame)
         if frame.mode.hasIdleWork { pendingPasses.add(.wakeUp) }
@@ -277,8 +279,8 @@ extension GRunLoop {
     }
 
     /// Returns the deadline that is passed to the kernel. In virtual time the loop only polls, and its clock jumps if
-    /// nothing is ready. The loop really waits in two cases, in which only another thread can end the sleep: if there
-    /// is no deadline, and if the clock stands still.
+    /// nothing is ready. The loop really waits in two cases: if there is no deadline, and if the clock stands still. In
+    /// these cases only another thread can end the sleep.
     private func realDeadline(_ deadline: Nanoseconds, _ frame: Frame) -> Nanoseconds {
         guard isInVirtualTime, deadline != .never else { return deadline }
         return clockStands(in: frame) ? .never : .min
@@ -291,7 +293,7 @@ extension GRunLoop {
         if next != .never { virtualTime.move(to: next) }
     }
 
-    /// Returns when the sleep ends at the latest; `.min` if an item is ready already.
+    /// Returns the latest time at which the sleep must end; `.min` if an item is ready already.
     @inline(never) func wakeUpTimeLocked(_ frame: Frame, _ mode: ModeState) -> Nanoseconds {
         let now = hasDatesLocked(frame, mode) ? time : .min
         if !frame.isOutermost { endOuterRunsLocked(frame, at: now) }
@@ -302,14 +304,15 @@ extension GRunLoop {
         return min(frame.run.deadline, mode.heap.wakeUpTime(), frame.nextAncestorDeadline)
     }
 
-    /// Chooses the item for this pass from everything that stage 10 can serve.
+    /// Chooses the item for this pass from all ready items that stage 10 can serve.
     func nextItemLocked(
         _ run: Run, _ mode: ModeState, polled: HostState.Polled? = nil, now: Nanoseconds
     ) -> ReadyItem? {
         chooseLocked(run, mode, lookLocked(run, mode, polled: polled, now: now))
     }
 
-    /// Chooses the item for this pass from the ready kinds. A wake-up that was chosen is no longer pending.
+    /// Chooses the item for this pass from the ready kinds. If the choice is a wake-up, the wake-up is no longer
+    /// pending.
     private func chooseLocked(_ run: Run, _ mode: ModeState, _ ready: ItemKinds) -> ReadyItem? {
         guard !ready.isEmpty, let item = preferredLocked(run, mode, ready) else { return nil }
         lastServed = item.kind
@@ -317,8 +320,8 @@ extension GRunLoop {
         return item
     }
 
-    /// Returns the item whose turn it is. The kinds take turns, so that none of them starves. Descriptors take turns
-    /// among themselves: see `DescriptorBatch.fetch`.
+    /// Returns the next item in turn. The kinds take turns, so that no kind starves. Descriptors take turns among
+    /// themselves: see `DescriptorBatch.fetch`.
     @inline(__always) private func preferredLocked(_ run: Run, _ mode: ModeState, _ ready: ItemKinds) -> ReadyItem? {
         if itemChooser != nil, let item = chosenLocked(ready, mode) { return item }
         var candidates = run.scheduler.allowed(of: ready)
@@ -330,7 +333,7 @@ extension GRunLoop {
         return nil
     }
 
-    /// Acquires the contexts that the mode serves now, except those that other threads own.
+    /// Acquires the contexts that the mode serves now, except contexts that other threads own.
     @inline(__always) func acquireContextsLocked(_ frame: Frame, _ mode: ModeState) {
         if !frame.contexts.isCurrent(mode.contextsVersion) { acquireOtherContextsLocked(frame, mode) }
     }

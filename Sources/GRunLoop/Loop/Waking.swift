@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waking a loop: the reasons for another pass, and the ways to end a sleep.
+// Wakes a loop: the reasons for another pass, and the ways to end a sleep.
 
 /// The reasons why the loop makes another pass before it, or its host, sleeps. Guarded by the loop's lock.
 ///
@@ -56,9 +56,9 @@ extension GRunLoop {
     /// Wakes the loop if it sleeps. The loop then makes another pass, and handles everything that was signalled,
     /// enqueued or removed during the sleep.
     ///
-    /// Several calls before the loop's next pass have the effect of one. If a host drives the loop, the host gives the
-    /// loop a pass. If neither a run nor a host drives the loop, the wake-up is forgotten, and a later run does not
-    /// count it. If another pass comes before the next sleep anyway, the call changes nothing.
+    /// Several calls before the loop's next pass have the same effect as one call. If a host drives the loop, the host
+    /// gives the loop a pass. If neither a run nor a host drives the loop, the wake-up is dropped, and does not affect
+    /// a later run. If another pass comes before the next sleep anyway, the call changes nothing.
     ///
     /// Threads: any; not from a signal handler. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
     public func wakeUp() {
@@ -66,15 +66,15 @@ extension GRunLoop {
         lock.withLock { wakeUpLocked() }?.send()
     }
 
-    /// The runs that a wake-up forces to make another pass before they sleep. A run whose stage counts no wake-ups is
-    /// never among them.
+    /// The runs that a wake-up forces to make another pass before they sleep. A run in a stage that ignores wake-ups is
+    /// not affected.
     enum Reach {
         /// Only the innermost run, because that run was stopped.
         case innermostRun
         /// Every run, if another thread calls. If the loop's own thread calls, only the innermost run: Core Foundation
         /// also loses such a wake-up for an outer run (item 73).
         case everyRunFromElsewhere
-        /// Every run, because something was delivered, perhaps for another mode than that of the innermost run.
+        /// Every run, because an event was delivered, perhaps for a mode other than the innermost run's mode.
         case everyRun
     }
 
@@ -82,7 +82,7 @@ extension GRunLoop {
     /// loop sleeps. The caller sends the kick after it has released the lock.
     func wakeUpLocked(for reach: Reach = .everyRunFromElsewhere) -> Kick? {
         // While a callout runs a foreign loop, the stage of the callout's run counts wake-ups. If no run is under way,
-        // the host sees the wake-up in its next prepare.
+        // the hub's next `prepare` sees the wake-up.
         if let innermost {
             if reach != .innermostRun, !isHeardLocked(by: innermost), reach == .everyRun || !isCurrent {
                 noteHeardLocked(from: innermost)
@@ -97,7 +97,7 @@ extension GRunLoop {
 
     func wakeUpIfElsewhereLocked() -> Kick? { isCurrent ? nil : wakeUpLocked() }
 
-    /// Wakes every run, because something was delivered: see ``wakeUp()``.
+    /// Wakes every run, because an event was delivered: see ``wakeUp()``.
     package func wakeUpEveryRun() {
         guard !refuses("wakeUp") else { return }
         lock.withLock { wakeUpLocked(for: .everyRun) }?.send()
@@ -107,7 +107,8 @@ extension GRunLoop {
     /// thread adds needs a wake-up only if a sleep is already about to begin.
     func wakeUpForIdleWorkLocked() -> Kick? { isCurrent && !sleep.isUnderWay ? nil : wakeUpLocked() }
 
-    /// Whether a wake-up is pending and every run knows it. A further wake-up then need not walk along the frames.
+    /// Returns true if a wake-up is pending and every run has already noted it. Then a further wake-up need not visit
+    /// the frames.
     private func isHeardLocked(by innermost: Unmanaged<Frame>) -> Bool {
         pendingPasses.contains(.wakeUp) && innermost._withUnsafeGuaranteedRef { $0.run.heardWakeUp }
     }
@@ -125,16 +126,16 @@ extension GRunLoop {
     }
 
     /// Called before a sleep. Makes a wake-up pending if the run was stopped, or if a nested run has served a wake-up
-    /// that counted for this run. The pending wake-up keeps the run from sleeping. In these cases, Core Foundation
-    /// sometimes sleeps (item 59).
+    /// that counted for this run. The pending wake-up keeps the run from sleeping. Core Foundation sometimes sleeps in
+    /// these cases (item 59).
     func restoreWakeUpLocked(_ run: Run) {
         guard run.isStopped || run.heardWakeUp else { return }
         run.heardWakeUp = false
         pendingPasses.add(.wakeUp)
     }
 
-    /// Notes that a block was enqueued or a source was signalled without a wake-up. If a pass is under way on this
-    /// thread, no note is needed, because a pass serves the block or source before the loop sleeps. If another thread
+    /// Records that a block was enqueued or a source was signalled without a wake-up. During a pass on this thread
+    /// there is nothing to record, because a pass serves the block or source before the loop sleeps. If another thread
     /// or a callback of the host calls this function, the host's next iteration serves the block or source. This
     /// function does not cause that iteration (item 74).
     func noteEnqueuedLocked() {
@@ -145,7 +146,7 @@ extension GRunLoop {
         }
     }
 
-    /// Whether no pass of the loop is under way, or a callout of the pass runs a foreign loop.
+    /// True if no pass of the loop is under way, or if a callout of the pass runs a foreign loop.
     var isHostInControl: Bool {
         innermost.map { $0._withUnsafeGuaranteedRef { !$0.run.stage.isInPass } } ?? true
     }
@@ -171,8 +172,8 @@ extension GRunLoop {
     }
 
     /// Called when a mode gets its first descriptor or a port's message, or when its contexts change. A sleep in the
-    /// mode does not notice these, so a kick ends it. The sleep begins again if nothing is ready (item 78). Inlined,
-    /// because a call would cost 70 instructions for each message of a port.
+    /// mode does not notice these changes, so a kick ends the sleep. If nothing is ready, the loop sleeps again (item
+    /// 78). Inlined, because a call would cost 70 instructions for each message of a port.
     @inline(__always) func restartSleepLocked(_ mode: ModeState, _ kick: inout Kick?) {
         if sleep.isIn(mode) { kick.merge(sleep.kick(self)) }
     }

@@ -17,7 +17,7 @@ enum MainQueue {
     /// The errno with which the kernel last refused an eventfd; 0 if it never did.
     private static let refusal = Atomic<Int32>(0)
 
-    /// The queue's eventfd; -1 if there is none. libdispatch makes it when it is first needed, and may close it when
+    /// The queue's eventfd; -1 if there is none. libdispatch makes the eventfd at its first use, and may close it when
     /// the main thread loses the queue.
     ///
     /// There is no eventfd if libdispatch does not offer one, if the program has closed it, and while the kernel
@@ -36,7 +36,7 @@ enum MainQueue {
         }
         cgrun_close(probe)
         let made = cgrun_main_queue_handle()
-        // If another thread has called forgetHandle() since the load of `known`, that thread's -1 stays.
+        // If another thread has called forgetHandle() since the load of `known`, the -1 that it stored must stay.
         let (isFirst, current) = known.compareExchange(expected: unknown, desired: made, ordering: .relaxed)
         return isFirst ? made : current
     }
@@ -52,11 +52,12 @@ enum MainQueue {
 
     /// Whether the calling code runs on the main queue.
     ///
-    /// True on the main thread and, if the program gave that thread away, on the thread on which libdispatch drains the
-    /// queue. Read this property before `MainActor.assumeIsolated`, which otherwise ends the process without a message.
+    /// True on the main thread. If the program gave that thread away, also true on the thread on which libdispatch
+    /// drains the queue. Read this property before `MainActor.assumeIsolated`, which otherwise ends the process without
+    /// a message.
     static var isCurrent: Bool { cgrun_is_main_thread() || cgrun_is_on_main_queue() }
 
-    /// Whether the main thread does not own the queue, or is about to lose it.
+    /// True if another thread owns the queue, or if the main thread is about to lose it.
     static var isGivenAway: Bool { cgrun_main_queue_owner() != cgrun_main_thread() || isLeft(cgrun_async_main_state()) }
 
     static var isDraining: Bool { draining.load(ordering: .relaxed) }
@@ -117,7 +118,7 @@ enum MainQueue {
 
     private static let hasLoggedStranding = Atomic(false)
 
-    /// Whether a run inside one of the queue's blocks keeps other blocks from running, and the library has not logged
+    /// True if a run inside one of the queue's blocks keeps other blocks from running and the library has not logged
     /// this yet.
     fileprivate static var isStrandedUnsaid: Bool { isDraining && hasReadyUnsaid }
 
@@ -140,8 +141,8 @@ enum MainQueue {
             : "Start nested loops in callbacks of the run loop, for example with GRunLoop.asyncOnMain"
     }
 
-    /// Whether libdispatch asks the loop to drain the queue. This becomes true a moment after a block was enqueued,
-    /// because libdispatch enqueues the block first, and then makes the eventfd readable.
+    /// Whether libdispatch asks the loop to drain the queue. The value becomes true shortly after a block was enqueued,
+    /// because libdispatch enqueues the block before it makes the eventfd readable.
     static var isReady: Bool { !isEmpty && cgrun_is_readable(handle) }
 
     static var isEmpty: Bool { cgrun_main_queue_is_empty() }
@@ -169,7 +170,8 @@ extension GRunLoop {
         isMain && mode.isCommon && isCurrent && !MainQueue.isDraining && MainQueue.isOurs
     }
 
-    /// Whether a run of `mode` inside a block of the queue keeps other blocks from running, and this must be logged.
+    /// Returns true if a run of `mode` inside a block of the queue keeps other blocks from running and this was not
+    /// logged yet.
     func mustExplainStrandedLocked(_ mode: ModeState) -> Bool {
         isMain && mode.isCommon && MainQueue.isStrandedUnsaid
     }

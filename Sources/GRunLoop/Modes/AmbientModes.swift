@@ -2,8 +2,8 @@
 // The ambient mode, in which a host serves the loop.
 
 extension GRunLoop {
-    /// The mode in which a host serves the loop: the mode that ``push(ambientMode:)`` pushed last, or ``Mode/default``
-    /// if none is pushed.
+    /// The mode in which a host serves the loop. It is the mode that ``push(ambientMode:)`` pushed last, or
+    /// ``Mode/default`` if none is pushed.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
     public var ambientMode: Mode {
@@ -20,7 +20,7 @@ extension GRunLoop {
     ///
     /// - Parameter name: the mode. ``Mode/common`` cannot be pushed: the call is logged, and pushes nothing.
     /// - Returns: a token. Its ``PushedMode/pop()`` removes the mode again.
-    /// - Throws: the error of ``addCommonMode(_:)``; in that case nothing is pushed.
+    /// - Throws: the error of ``addCommonMode(_:)``. In that case, no mode is pushed.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message. There is no corresponding Core
     /// Foundation function, because on Darwin the host itself runs the loop in another mode.
@@ -43,10 +43,10 @@ extension GRunLoop {
     }
 
     /// Pushes an ambient mode while `body` runs: see ``push(ambientMode:)``. Use this method if `body` runs a loop of
-    /// the host, such as a dialog's.
+    /// the host, such as the loop of a dialog.
     ///
     /// - Returns: what `body` returns.
-    /// - Throws: what `body` throws. Also what ``push(ambientMode:)`` throws; in that case `body` was not called.
+    /// - Throws: the errors of `body` and of ``push(ambientMode:)``. If the push fails, `body` is not called.
     ///
     /// Threads: the loop's own; on another thread the process ends with a message.
     public func withAmbientMode<Result, Failure: Error>(

@@ -12,13 +12,13 @@ enum CommonItem {
     case context(OpaquePointer)
 }
 
-/// The items that were added to ``GRunLoop/Mode/common``, in the order of addition. These items also join every mode
-/// that becomes common later. Guarded by the loop's lock.
+/// The items that were added to ``GRunLoop/Mode/common``, in the order in which they were added. These items also join
+/// every mode that becomes common later. Guarded by the loop's lock.
 struct CommonItems {
     private var items: [UInt: (order: UInt64, item: CommonItem)] = [:]
     private var additions: UInt64
 
-    /// - Parameter additions: how many items were added before. Only tests pass it.
+    /// - Parameter additions: how many items were added before. Only tests pass this parameter.
     init(additions: UInt64 = 0) { self.additions = additions }
 
     var ordered: [CommonItem] { items.values.sorted { $0.order < $1.order }.map(\.item) }

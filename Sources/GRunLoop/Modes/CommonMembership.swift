@@ -12,7 +12,7 @@ extension GRunLoop {
         return commonModesInOrderLocked.map(modeLocked)
     }
 
-    /// Returns the modes that an item leaves when it is removed from `name`. Makes no mode.
+    /// Returns the modes that an item leaves when it is removed from `name`. Does not create a mode.
     func modesToLeaveLocked(_ name: Mode) -> [ModeState] {
         guard name == .common else { return modes[name].map { [$0] } ?? [] }
         return commonModesInOrderLocked.compactMap { modes[$0] }
@@ -69,7 +69,7 @@ extension GRunLoop {
                 restartSleepLocked(mode, &effects.kick)
             }
             // Timers join in the order in which the default mode fires them, because the new mode fires timers of equal
-            // date in the order of joining. The loop below does not add them again.
+            // date in the order of joining. The loop below skips these timers.
             let timers = items.compactMap { if case .timer(let timer) = $0 { timer } else { nil } }
             for timer in defaultMode.heap.inFiringOrder(timers, in: defaultMode) {
                 _ = joinLocked(timer, modeLocked(name), &effects)
@@ -88,7 +88,8 @@ extension GRunLoop {
             for index in performing.indices where performing[index].isCommon {
                 performing[index].join(modeLocked(name))
             }
-            // The wake-up of work that waits for a common mode was used up by a pass that did not serve this work.
+            // A pass that did not serve common work may have used up the wake-up for this work. So the loop is woken
+            // again.
             if let mode = modes[name], sleep.isIn(mode), hasLeftoversLocked(mode) {
                 effects.kick.merge(wakeUpIfElsewhereLocked())
             }

@@ -2,11 +2,11 @@
 // The current mode, with and without a host.
 
 extension GRunLoop {
-    /// The mode of the innermost run or, in a callback of a host, the ambient mode. Nil outside of runs and of a host's
+    /// The mode of the innermost run or, in a callback of a host, the ambient mode. Nil outside of runs and host
     /// callbacks.
     ///
-    /// Threads: any. Another thread cannot see that a callback of the host is under way. Such a thread gets the mode of
-    /// the loop's innermost run, or of the pass that a host drives now, or nil. The corresponding Core Foundation
+    /// Threads: any. Another thread cannot see that a callback of the host is under way. Another thread gets the mode
+    /// of the loop's innermost run or of the pass that a host is driving, or nil. The corresponding Core Foundation
     /// function is `CFRunLoopCopyCurrentMode`.
     public var currentMode: Mode? {
         guard !Fork.refuses("currentMode") else { return nil }

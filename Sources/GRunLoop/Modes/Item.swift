@@ -34,8 +34,8 @@ extension GRunLoop {
         /// The error that ``GRunLoop/add(_:forMode:)-(Kind,_)`` throws; `Never` if the item can always be added.
         associatedtype AddError: Error = Never
 
-        /// Whether the item is valid. False once ``invalidate()`` was called, once the item has ended by itself, as a
-        /// one-shot timer does, and in a forked child.
+        /// Whether the item is valid. False after ``invalidate()`` was called, after the item has ended by itself like
+        /// a one-shot timer, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopSourceIsValid`,
         /// `CFRunLoopTimerIsValid` and `CFRunLoopObserverIsValid`.
@@ -90,9 +90,9 @@ extension GRunLoop {
     /// when the program releases it. If an item consists of other items, the mode retains only these parts.
     ///
     /// - Throws: the item's ``Item/AddError``. A ``DescriptorSource``, a ``SignalSource``, a ``ChildSource`` or a
-    ///   message port throws a ``SystemError`` if its descriptor cannot be watched. If the mode is
-    ///   ``GRunLoop/Mode/common``, the item has then joined none of the common modes. Adding any other item of the
-    ///   library does not throw.
+    ///   message port throws a ``SystemError`` if its descriptor cannot be watched. In that case, an item that is added
+    ///   to ``GRunLoop/Mode/common`` joins none of the common modes. Adding any other item of the library does not
+    ///   throw.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopAddSource`, `CFRunLoopAddTimer` and
     /// `CFRunLoopAddObserver`.
@@ -103,8 +103,8 @@ extension GRunLoop {
     /// Removes an item from a mode, or from all common modes. The item stays valid.
     ///
     /// The loop no longer calls the item in these modes. A callout that is under way continues. If the loop is
-    /// notifying observers during the call, it may still call a removed observer. Nothing is lost: a timer keeps its
-    /// dates, a ``Source`` its signal, a ``Port`` its messages and an ``IdleQueue`` its closures. The `cancel` of a
+    /// notifying observers during the call, it may still call a removed observer. Items keep their state: timers keep
+    /// their dates, sources their signal, ports their messages and idle queues their closures. The `cancel` of a
     /// ``Source`` is called on the calling thread, once for each mode that the source leaves.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopRemoveSource`, `CFRunLoopRemoveTimer`
@@ -114,7 +114,8 @@ extension GRunLoop {
         _ = try? item.carryOut(.remove, of: self, forMode: name)
     }
 
-    /// Whether an item is in the mode. For ``Mode/common``, true if the item was added to ``Mode/common`` itself.
+    /// Returns whether an item is in the mode. For ``Mode/common``, returns true if the item was added to
+    /// ``Mode/common`` itself.
     ///
     /// Threads: any. The corresponding Core Foundation functions are `CFRunLoopContainsSource`,
     /// `CFRunLoopContainsTimer` and `CFRunLoopContainsObserver`.

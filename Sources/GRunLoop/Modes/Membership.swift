@@ -59,7 +59,7 @@ extension GRunLoop {
         return true
     }
 
-    /// Makes an item join a mode. Returns false if the item was already there.
+    /// Makes an item join a mode. Returns false if the item was already in the mode.
     @inline(__always) func joinLocked<Kind: ModeItem>(
         _ item: Kind, _ mode: ModeState, _ effects: inout DeferredEffects
     ) throws(Kind.AddError) -> Bool {

@@ -5,14 +5,14 @@ extension GRunLoop {
     /// The name of a mode. A mode is a set of items and contexts that a run serves together.
     ///
     /// Every name is allowed except an empty one, which ends the process with a message. Names are compared by content.
-    /// The corresponding Core Foundation type is `CFRunLoopMode`, Foundation's is `RunLoop.Mode`.
+    /// The corresponding Core Foundation type is `CFRunLoopMode`. The Foundation type is `RunLoop.Mode`.
     public struct Mode: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral, CustomStringConvertible {
         /// The name, which is never empty.
         public let rawValue: String
         private let kind: Kind
 
-        /// Nearly every call names the default mode or the common modes, so these are recognised without comparing
-        /// strings.
+        /// Nearly every call names the default mode or the common modes, so these modes are recognised without
+        /// comparing strings.
         private enum Kind {
             case `default`, common, other
 
@@ -68,12 +68,11 @@ extension GRunLoop {
         public static var `default`: Mode { Mode(defaultName, .default) }
 
         /// The name of all common modes together. An item that is added to this name joins each common mode. The name
-        /// does not stand for a mode of its own, and cannot be run. Core Foundation's constant is
-        /// `kCFRunLoopCommonModes`.
+        /// is not a mode itself, and cannot be run. Core Foundation's constant is `kCFRunLoopCommonModes`.
         public static var common: Mode { Mode(commonName, .common) }
 
-        /// The mode for tracking a drag or a scroll, while items of the default mode wait. It becomes a common mode
-        /// only by ``GRunLoop/addCommonMode(_:)`` or ``GRunLoop/push(ambientMode:)``. AppKit's constant is
+        /// The mode for tracking a drag or a scroll, while items of the default mode wait. To make it a common mode,
+        /// call ``GRunLoop/addCommonMode(_:)`` or ``GRunLoop/push(ambientMode:)``. AppKit's constant is
         /// `NSEventTrackingRunLoopMode`.
         public static var tracking: Mode { Mode("GRunLoopTrackingMode", .other) }
     }

@@ -10,7 +10,7 @@ package protocol Invalidatable: AnyObject, Sendable {
 /// An item that is in one loop at a time, and in any number of this loop's modes. Guarded by its ``Guardian``.
 ///
 /// Version-0 sources and contexts do not conform to this protocol. A version-0 source can be in several loops, so it
-/// has a lock of its own. A context belongs to GLib, has no guardian and cannot be invalidated.
+/// has its own lock. A context belongs to GLib, has no guardian and cannot be invalidated.
 protocol ModeItem: GRunLoop.Item, Invalidatable {
     /// The kind's name in log messages.
     static var kind: StaticString { get }

@@ -21,15 +21,16 @@ package final class ModeState {
 
     /// Version-1 sources.
     let descriptors: DescriptorSet
-    /// The descriptor that was serviced last, as the data of its epoll event: number and generation. 0 if there is
-    /// none. The next batch of events begins after this descriptor. The number alone is not enough, because another
-    /// file may have got the number since.
+    /// The descriptor that was serviced last, stored as the data of its epoll event (number and generation); 0 if there
+    /// is none. The next batch of events begins after this descriptor. The number alone is not enough, because the
+    /// number may belong to another file by now.
     var lastWatch: UInt64 = 0
 
     /// The timers and delayed performs, ordered by deadline. A timer of the mode is either in this heap or in `firing`.
     @exclusivity(unchecked) var heap = TimerHeap(greatestOrder: perturbs(CGRUN_SITE_COUNTER) ? 3 : .max)
-    /// The timers of the mode whose closures are being called, so that the loop finds these timers when it ends. The
-    /// thread that calls such a closure may belong to another loop, because a closure can move its timer to this loop.
+    /// The timers of the mode whose closures are being called. The loop needs this list to find these timers when it
+    /// ends. The thread that calls such a closure may belong to another loop, because a closure can move its timer to
+    /// this loop.
     @exclusivity(unchecked) var firing: [Unmanaged<GRunLoop.Timer>] = []
     /// How many timers and delayed performs are in the mode, including firing ones. The mode retains each timer.
     var timerCount = 0
@@ -48,10 +49,10 @@ package final class ModeState {
     @exclusivity(unchecked) var addedContexts: [ServedContext] = []
     /// The context of a mode that is not common, made when the mode first runs.
     var ownContext: ServedContext?
-    /// Counts changes of the mode's contexts, so that a run knows when to acquire them again.
+    /// Counts changes of the mode's contexts. A run compares the count to decide whether to acquire the contexts again.
     var contextsVersion = 0 {
-        // Releasing the list here calls no user code, because code that removes a context keeps a reference to it until
-        // the lock is released.
+        // Releasing the list calls no user code, because code that removes a context retains the context until the lock
+        // is released.
         didSet { contexts = nil }
     }
     /// All contexts of the mode, as a cache; nil after a change.
@@ -67,8 +68,8 @@ package final class ModeState {
         blocks.deallocate()
     }
 
-    /// Whether the mode holds an item or a context that keeps a run of the mode from being `finished`. Blocks, idle
-    /// work and the main queue are not counted.
+    /// Whether the mode holds an item or a context that prevents the result `finished`. Blocks, idle work and the main
+    /// queue are not counted.
     var hasItems: Bool {
         timerCount > 0 || !ports.isEmpty || !sources.isEmpty || !descriptors.isEmpty || !addedContexts.isEmpty
     }

@@ -14,7 +14,7 @@ struct Places<Content: Place> {
     private var others: OtherPlaces<Content>?
 
     @inline(__always) var first: Unmanaged<ModeState>? { only?.modeOfPlace }
-    /// The item's only place; nil if the item has several or none.
+    /// The item's only place; nil if the item has several places or none.
     @inline(__always) var single: Content? { others == nil ? only : nil }
     var hasSeveral: Bool { others != nil }
 

@@ -8,7 +8,7 @@ extension GRunLoop {
     public final class PushedMode: Sendable {
         /// The mode that was pushed. Threads: any.
         public let mode: Mode
-        /// The number by which the C interface identifies this object; never 0.
+        /// The number that identifies this object in the C interface; never 0.
         let id: UInt32
         private let loop: GRunLoop
 
@@ -20,8 +20,8 @@ extension GRunLoop {
             id = Self.lastID.add(1, ordering: .relaxed).newValue
         }
 
-        /// Pops the mode. Modes can be popped in any order. The ambient mode is then the last mode that is still
-        /// pushed, or the default mode if none is pushed.
+        /// Pops the mode. Modes can be popped in any order. After the call, the ambient mode is the last mode that is
+        /// still pushed, or the default mode if none is pushed.
         ///
         /// A second call is logged and does nothing.
         ///

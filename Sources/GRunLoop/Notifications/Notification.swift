@@ -48,19 +48,19 @@ extension GRunLoop {
         }
     }
 
-    /// When a ``NotificationQueue`` posts a notification.
+    /// The time at which a ``NotificationQueue`` posts a notification.
     ///
     /// The corresponding Foundation type is `NotificationQueue.PostingStyle`.
     public enum PostingStyle: Hashable, Sendable {
-        /// Immediately, before the call returns. Use this style only on the loop's own thread.
+        /// Posts immediately, before the call returns. Use this style only on the loop's own thread.
         case now
-        /// When the loop is about to sleep, or when its run ends. Other work that is ready comes first.
+        /// Posts when the loop is about to sleep, or when its run ends. Other ready work comes first.
         case asap
-        /// When the loop has no other work at all. Each pass posts only one such notification.
+        /// Posts when the loop has no other work. Each pass posts only one such notification.
         case whenIdle
     }
 
-    /// Which waiting notifications count as the same, so that only one of them is posted.
+    /// Decides which waiting notifications count as the same, so that only one of them is posted.
     ///
     /// The corresponding Foundation type is `NotificationQueue.NotificationCoalescing`.
     public struct Coalescing: OptionSet, Hashable, Sendable {

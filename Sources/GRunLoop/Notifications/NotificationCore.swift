@@ -2,9 +2,9 @@
 // The implementation of notification queues.
 //
 // No user code runs under the lock. Comparing or hashing a name is user code, so a name is hashed before the lock is
-// taken. The hash finds the waiting notifications that may be the same as a given one. Their names are compared without
-// the lock. If other threads have enqueued notifications meanwhile, these are compared as well, until no new
-// notification is found.
+// taken. The hash finds the waiting notifications that may be the same as a given notification. Their names are
+// compared without the lock. If other threads enqueue notifications meanwhile, the comparison is repeated for the new
+// notifications.
 
 import CGRun
 
@@ -60,15 +60,15 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         return withExtendedLifetime(taken) { taken.same.count }
     }
 
-    /// The notifications that were taken out of the queue, and those that were compared. All of them are released after
-    /// unlocking.
+    /// The notifications that were taken out of the queue, and the notifications that were compared. All of them are
+    /// released after unlocking.
     private struct Taken {
         var same: [Notification] = []
         var seen: [Notification] = []
     }
 
     /// Takes all notifications that are the same as `notification` out of the queue. Call this function with the lock
-    /// held. This function unlocks while it compares names, and then locks again.
+    /// held. The function releases the lock while it compares names.
     private func takeSameLocked(
         _ notification: Notification, _ key: NotificationKey, _ coalescing: GRunLoop.Coalescing
     ) -> Taken {
@@ -79,7 +79,7 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
             let found = lines.alike(key, coalescing, after: last)
             guard !found.isEmpty else { break }
             last = lines.last
-            // If names do not matter, the notifications found are the same, because their senders have the same
+            // If names do not matter, all found notifications are the same, because their senders have the same
             // address.
             guard coalescing.contains(.onName) else {
                 same = found
@@ -108,8 +108,8 @@ final class NotificationCore<Name: Hashable & Sendable, Payload: Sendable>: @unc
         // New turns begin before old turns end. Otherwise the mode could be finished in between.
         for turn in changes.begun { turn.begin(on: loop) }
         for turn in changes.ended { turn.end() }
-        // If the loop's thread ended before the new turns were added to the loop, no turn reports that end to this
-        // queue.
+        // If the loop's thread ended before the new turns were added, no turn reports the end. So the queue is ended
+        // here.
         if loop.isDead { end() }
     }
 
@@ -172,7 +172,7 @@ extension NotificationCore: NotificationServer {
         let modes = modesServed(in: loop.currentMode ?? turn.line.mode)
         let start = loop.time
         let slice = loop.lock.withLock { loop.sliceLength }
-        // Posts only notifications up to the number `last`. Notifications that are enqueued from now on wait for
+        // Only notifications up to the number `last` are posted. Notifications that are enqueued from now on wait for
         // another pass.
         guard let last = lock.withLock({ lines.begin(turn, modes) ? lines.last : nil }) else { return }
         while let notification = takeNext(turn.line.style, modes, upTo: last) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of a queue's waiting notifications, in order, for each mode and style. Also finds notifications that may
-// be the same as a given one.
+// For each mode and style, lists the numbers of a queue's waiting notifications. Also finds notifications that may be
+// the same as a given notification.
 //
 // This code knows only the hashes of names. So it runs no user code, and can be called with the queue's lock held.
 
@@ -28,8 +28,8 @@ struct NotificationLines {
         let modes: [GRunLoop.Mode]
     }
 
-    /// The key by which notifications that may be the same are found. With `both`, notifications of the same name but
-    /// with another sender are not found.
+    /// The key of a search for notifications that may be the same. With `both`, the search does not find notifications
+    /// of the same name with another sender.
     private enum CoalescingKey: Hashable {
         case name(Int)
         case sender(UInt)
@@ -52,8 +52,8 @@ struct NotificationLines {
 
     /// The notifications of one style that wait for one mode.
     private struct Waiting {
-        /// In ascending order, valid from index `next` on. Some of these numbers may belong to notifications that were
-        /// taken already.
+        /// The numbers in ascending order, valid from index `next` on. Some numbers may belong to notifications that
+        /// were taken already.
         var numbers: [UInt64] = []
         var next = 0
         /// The number of notifications that were not taken yet.
@@ -72,7 +72,7 @@ struct NotificationLines {
     private var lastTurn: UInt64
     private var changes = Changes()
 
-    /// - Parameter last: the number before that of the first notification. Only tests pass another number than 0.
+    /// - Parameter last: the first notification gets the number after this one. Only tests pass a number other than 0.
     init(last: UInt64 = 0) {
         self.last = last
         lastTurn = last
@@ -81,8 +81,8 @@ struct NotificationLines {
     var turns: [NotificationTurn] { lines.values.compactMap(\.turn) }
 
     mutating func takeChanges() -> Changes {
-        // A line's turn ends here, not when the line becomes empty. So if a new notification replaces the only one of a
-        // line, the line keeps its turn, and can still be posted in this pass.
+        // A line's turn ends here, not when the line becomes empty. So if a new notification replaces the only
+        // notification of a line, the line keeps its turn, and can still be posted in this pass.
         for line in emptied where lines[line]?.count == 0 {
             if let turn = lines.removeValue(forKey: line)?.turn { changes.ended.append(turn) }
         }
@@ -147,7 +147,7 @@ struct NotificationLines {
     }
 
     /// Returns the numbers of waiting notifications that may be the same as a notification with `key`, but only numbers
-    /// greater than `first`. `coalescing` says whether the name, the sender or both are compared.
+    /// greater than `first`. `coalescing` selects whether the name, the sender or both are compared.
     func alike(_ key: NotificationKey, _ coalescing: GRunLoop.Coalescing, after first: UInt64) -> [UInt64] {
         guard let likeness = CoalescingKey(key, coalescing), let found = alikes[likeness] else { return [] }
         return found.filter { $0 > first }
@@ -155,8 +155,8 @@ struct NotificationLines {
 
     // MARK: Turns
 
-    /// Call this function when a turn is called. That call posts the notifications of all `modes`, so the turns of
-    /// these modes end, including the turn itself. Returns false if the turn was ended before.
+    /// Called when a turn begins to post. It posts the notifications of all `modes`, so the turns of these modes end,
+    /// including the turn itself. Returns false if the turn has already ended.
     mutating func begin(_ id: NotificationTurn.ID, _ modes: Set<GRunLoop.Mode>) -> Bool {
         guard lines[id.line]?.turn?.id.number == id.number else { return false }
         for mode in modes.union([id.line.mode]) {
@@ -183,7 +183,7 @@ struct NotificationLines {
         return nil
     }
 
-    /// Makes sure that a line with waiting notifications has a turn, and that the turn is added to its mode.
+    /// Ensures that a line with waiting notifications has a turn, and that the turn is added to its mode.
     mutating func ensureTurn(of line: Line, of server: some NotificationServer) {
         guard let waiting = lines[line], waiting.count > 0 else { return }
         if let turn = waiting.turn {

@@ -10,7 +10,7 @@ struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
     struct Content {
         let name: Name?
         let body: @Sendable (Notification) -> Void
-        /// The sender is retained, because otherwise another object could get its address.
+        /// The sender is retained. Otherwise another object could get the sender's address.
         let sender: (any AnyObject & Sendable)?
     }
 
@@ -25,7 +25,7 @@ struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
         }
     }
 
-    /// Which notifications an observer wants.
+    /// Selects the notifications that an observer receives.
     private struct Key: Hashable {
         /// The hash of the name; nil means every name.
         let hash: Int?
@@ -35,7 +35,7 @@ struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
 
     /// The observers of one key.
     private struct Line {
-        /// In the order in which they were added. Some of these observers may be cancelled already.
+        /// The observers, in the order in which they were added. Some of them may be cancelled already.
         var observers: [Observer] = []
         var cancelled = 0
 

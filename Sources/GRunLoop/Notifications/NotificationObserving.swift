@@ -4,7 +4,7 @@
 extension GRunLoop.NotificationQueue {
     /// Calls a closure on the loop's thread with each posted notification of a given name and sender.
     ///
-    /// An observer that is added while a notification is being posted is called from the next notification on.
+    /// An observer that is added while a notification is being posted gets only later notifications.
     ///
     /// - Parameters:
     ///   - name: the name of the notifications. Nil means every name.
@@ -22,8 +22,8 @@ extension GRunLoop.NotificationQueue {
     ) -> GRunLoop.Observation {
         guard !Fork.refuses("NotificationQueue.observe") else { return GRunLoop.Observation {} }
         let number = core.addObserver(name, sender, address(of: sender), body)
-        // The reference is weak, because an observation does not keep the queue alive. If the queue is released, the
-        // closure is released, too.
+        // The reference is weak, because an observation must not keep the queue alive. When the queue is released, the
+        // closure is also released.
         return GRunLoop.Observation { [weak core] in _ = core?.removeObserver(number) }
     }
 
@@ -69,8 +69,8 @@ extension GRunLoop.NotificationQueue {
         }
     }
 
-    /// Passes the notification to a closure of an actor, because a closure in `ConfinedClosure.block` has no parameter.
-    /// Used on the loop's thread only.
+    /// Stores the notification for a closure of an actor, because a closure in `ConfinedClosure.block` has no
+    /// parameter. Used on the loop's thread only.
     private final class Posted: @unchecked Sendable {
         var notification: GRunLoop.Notification<Name, Payload>?
 
@@ -94,8 +94,8 @@ extension GRunLoop {
 
         /// Cancels the observation and releases its closure. A second call does nothing.
         ///
-        /// The closure is not called any more, even if a notification is just being posted. If this method is called on
-        /// another thread than the loop's, one call of the closure may still begin meanwhile.
+        /// The closure is not called any more, even if a notification is being posted. If this method is called on a
+        /// thread other than the loop's thread, one call of the closure may still begin.
         ///
         /// Threads: any. The corresponding Foundation method is `NotificationCenter.removeObserver(_:)`.
         public func cancel() {

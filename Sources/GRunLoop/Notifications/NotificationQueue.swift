@@ -27,9 +27,9 @@ extension GRunLoop {
     /// notifications caused. Notifications that are enqueued meanwhile wait for that pass. If ``GRunLoop/timeSlice`` is
     /// used up, the remaining notifications also wait for that pass, except at ``Activity/exit``.
     ///
-    /// Notifications with ``PostingStyle/whenIdle`` are posted like the closures of an ``IdleQueue``: one in each pass,
-    /// after everything else. So an observer that enqueues its notification again keeps the loop awake, but does not
-    /// starve other work. If an observer runs the loop, the nested run posts the waiting notifications.
+    /// Notifications with ``PostingStyle/whenIdle`` are posted like the closures of an ``IdleQueue``: one notification
+    /// in each pass, after all other work. So an observer that enqueues its notification again keeps the loop awake,
+    /// but does not starve other work. If an observer runs the loop, the nested run posts the waiting notifications.
     ///
     /// A mode is not finished while notifications wait for it. Waiting notifications are kept even if the program
     /// releases the queue. A queue without waiting notifications has no item in the loop. When the loop's thread ends,
@@ -47,11 +47,11 @@ extension GRunLoop {
             core = NotificationCore(on: loop)
         }
 
-        /// The loop on whose thread the queue posts. Threads: any.
+        /// The loop whose thread posts the notifications. Threads: any.
         public var loop: GRunLoop { core.loop }
 
-        /// Enqueues a notification, or posts it now. Before that, the queue drops waiting notifications that are the
-        /// same as the new one, whatever their style and modes. An enqueued notification waits behind all others.
+        /// Enqueues a notification, or posts it now. First, the queue drops waiting notifications that are the same as
+        /// the new notification, whatever their style and modes. The new notification waits behind all others.
         ///
         /// - Parameters:
         ///   - notification: the notification to post. The queue retains it until it is posted or removed.
@@ -61,9 +61,9 @@ extension GRunLoop {
         ///   - names: the modes in which the notification is posted; ``Mode/common`` means each of the common modes.
         ///     With ``PostingStyle/now``, the notification is not posted if the loop is running in another mode. If the
         ///     list is empty, a notification with another style waits until it is removed from the queue.
-        /// - Returns: true if the notification was posted, or waits. False if the loop's thread has ended. With
-        ///   ``PostingStyle/now``, also false if the loop is running in another mode, or if the calling thread is not
-        ///   the loop's own. If the result is false, the notification is released.
+        /// - Returns: true if the notification was posted or waits to be posted. False if the loop's thread has ended.
+        ///   With ``PostingStyle/now``, also false if the loop is running in another mode, or if the calling thread is
+        ///   not the loop's own. If the result is false, the notification is released.
         ///
         /// Threads: any; the call wakes a sleeping loop. The corresponding Foundation method is
         /// `enqueue(_:postingStyle:coalesceMask:forModes:)`.

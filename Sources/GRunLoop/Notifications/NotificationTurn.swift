@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// An item by which a notification queue posts in a mode. It is in the mode only while notifications wait for the mode,
-// and is called once.
+// The item with which a notification queue posts in a mode. The item is in the mode only while notifications wait for
+// the mode, and is called once.
 //
-// If notifications remain after the call, the queue has made a new item for them. A run that is nested in an observer's
+// If notifications are left after the call, the queue makes a new item for them. A run that is nested in an observer's
 // call also finds the new item. No lock is held while items are added to modes and removed. If a thread adds an item
 // that another thread has already removed, the item is invalid and does nothing.
 
 import Synchronization
 
-/// The queue that a turn posts for. The methods of this protocol are called without a lock held.
+/// The queue whose notifications a turn posts. The methods of this protocol are called without a lock held.
 protocol NotificationServer: AnyObject, Sendable {
     /// Posts the notifications of a turn, on the loop's thread.
     func serve(_ turn: NotificationTurn.ID, at activity: GRunLoop.Activity)
@@ -32,8 +32,8 @@ final class NotificationTurn: Sendable {
     let id: ID
     /// Keeps the mode from being finished, and reports the loop's end to the queue.
     private let presence: GRunLoop.Source
-    /// True after the turn was added to its mode. The thread that made the turn may not have added it yet. So until
-    /// this is true, each thread that enqueues a notification also adds the turn.
+    /// True after the turn was added to its mode. The thread that made the turn may not have added it yet. So while
+    /// this flag is false, each thread that enqueues a notification also adds the turn.
     let hasBegun = Atomic(false)
     private let observer: GRunLoop.Observer?
     private let idleQueue: GRunLoop.IdleQueue?

@@ -4,10 +4,10 @@
 extension GRunLoop {
     /// The activities that an ``Observer`` can watch, as an asynchronous sequence for `for await`.
     ///
-    /// Each element holds the activities since the previous element. The task gets an activity on the task's own
+    /// Each element holds the activities since the previous element. The task receives the activity on its own
     /// executor, after the stage is over. To run code in the stage itself, use an observer. Activities that happen
     /// while the task is busy form one element. A task that watches the loop on which it runs keeps this loop awake.
-    /// Each element causes a job, each job causes a pass, and each pass has new activities.
+    /// The reason is that each element causes a job, each job causes a pass, and each pass has new activities.
     ///
     /// Cancelling the task or releasing the iterator removes the observer immediately. The sequence ends when the
     /// loop's thread ends.

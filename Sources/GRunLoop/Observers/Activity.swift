@@ -9,7 +9,7 @@ extension GRunLoop {
         /// The activities as bits.
         public let rawValue: UInt
 
-        /// Creates activities from their bits. Unknown bits are kept, but they stand for no stage.
+        /// Creates activities from their bits. Unknown bits are kept, but have no meaning.
         public init(rawValue: UInt) {
             self.rawValue = rawValue
         }
@@ -20,9 +20,9 @@ extension GRunLoop {
         public static let beforeTimers = Activity(rawValue: 1 << 1)
         /// A pass is about to perform version-0 sources. `kCFRunLoopBeforeSources`.
         public static let beforeSources = Activity(rawValue: 1 << 2)
-        /// The loop is about to sleep. A pass that does not wait leaves out this stage. `kCFRunLoopBeforeWaiting`.
+        /// The loop is about to sleep. A pass that does not wait skips this stage. `kCFRunLoopBeforeWaiting`.
         public static let beforeWaiting = Activity(rawValue: 1 << 5)
-        /// The loop has woken up. A pass that does not wait leaves out this stage. `kCFRunLoopAfterWaiting`.
+        /// The loop has woken up. A pass that does not wait skips this stage. `kCFRunLoopAfterWaiting`.
         public static let afterWaiting = Activity(rawValue: 1 << 6)
         /// A run ends. This stage comes after the run's last pass, for every result of the run. `kCFRunLoopExit`.
         public static let exit = Activity(rawValue: 1 << 7)

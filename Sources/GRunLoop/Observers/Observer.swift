@@ -23,7 +23,7 @@ extension GRunLoop {
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverGetOrder`.
         public let order: Int
 
-        /// The home of the actor that owns the closure; nil if no actor owns it.
+        /// The home of the actor that owns the closure; nil if no actor owns the closure.
         let homeLocked: Home?
         let guardian = Guardian()
         // Guarded by the guardian.
@@ -60,7 +60,7 @@ extension GRunLoop {
             self.handler = handler
         }
 
-        /// Whether the observer is valid. False once ``invalidate()`` was called, after the only call of an observer
+        /// Whether the observer is valid. False after ``invalidate()`` was called, after the only call of an observer
         /// that does not repeat, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopObserverIsValid`.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The observers of a mode, in calling order: by `order`, then in the order of addition.
+// The observers of a mode in calling order: sorted by `order`, and then by the order in which they were added.
 
 struct ObserverPlace: Place {
     let modeOfPlace: Unmanaged<ModeState>
-    /// The number of the observer's addition to the mode. Additions are counted from 1.
+    /// The number of the observer's addition to the mode, counted from 1.
     let number: UInt64
 }
 
@@ -75,8 +75,8 @@ struct ObserverList {
         return found
     }
 
-    /// Turns the entry with `number` into a gap. `precedes` returns whether an entry stands before that entry. Returns
-    /// false if no entry has this number.
+    /// Turns the entry with `number` into a gap. `precedes` returns whether its argument comes before this entry.
+    /// Returns false if no entry has the number.
     private static func clear(
         _ entries: inout [Entry], where precedes: (Entry) -> Bool, _ number: UInt64
     ) -> Bool {

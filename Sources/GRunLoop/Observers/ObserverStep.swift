@@ -4,16 +4,16 @@
 import CGRun
 
 extension GRunLoop {
-    /// Calls the observers of a stage, if there are any. The mode is an autoclosure, because an earlier lookup would
-    /// occupy a register while `tell` compares and jumps.
+    /// Calls the observers of a stage. The mode is an autoclosure, because an earlier lookup would occupy a register
+    /// while `tell` compares and jumps.
     @inline(__always) func notifyLocked(_ activity: Activity, _ mode: @autoclosure () -> ModeState) {
         tell(activity)
         let mode = mode()
         if mode.observed.contains(activity) { callObserversLocked(activity, mode) }
     }
 
-    /// Calls the observers in order. An observer that another observer of the stage removes is still called. An
-    /// observer that another observer invalidates is not called (items 149, 150).
+    /// Calls the observers in order. If an observer of the stage removes another observer, the other observer is still
+    /// called. If it invalidates another observer, the other observer is not called (items 149, 150).
     @inline(never) private func callObserversLocked(_ activity: Activity, _ mode: ModeState) {
         let called = mode.observers.toCall(at: activity)
         let frame = self.frame
@@ -35,8 +35,8 @@ extension GRunLoop.Observer {
     /// without a lock.
     func deliver(_ activity: GRunLoop.Activity, in frame: Frame?, of loop: GRunLoop) {
         var body = guardian.withLock { () -> (@Sendable (GRunLoop.Observer, GRunLoop.Activity) -> Void)? in
-            // If the observer is firing here, it was moved to another loop meanwhile, and the thread of that loop is
-            // calling it.
+            // If the observer is firing here, it was moved to another loop meanwhile, and that loop's thread is calling
+            // it.
             guard canBeCalledLocked else { return nil }
             firing = true
             return handler

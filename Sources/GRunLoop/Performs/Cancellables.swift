@@ -10,10 +10,10 @@ import Synchronization
 /// Comparing or hashing a key runs user code. So the caller hashes the key before it uses this table. The table returns
 /// the performs whose keys have the same hash, and the caller compares the keys.
 struct Cancellables {
-    /// The number of a perform, in the order of addition; never 0.
+    /// The number of a perform; never 0. Later performs have greater numbers.
     typealias Number = UInt64
 
-    /// The object or the pointer by which the program cancels performs.
+    /// The object or the pointer that the program passes to cancel performs.
     enum Target: Hashable {
         case object(ObjectIdentifier)
         /// The user data of a C callback.
@@ -33,16 +33,17 @@ struct Cancellables {
             keyHash = key?.hashValue ?? 0
         }
 
-        /// Returns whether a cancellation by `wanted` covers a perform of this name. Both names must have the same
-        /// target. If `wanted` has no key, it covers every perform of its target. Comparing keys runs user code.
+        /// Returns whether a cancellation with the name `wanted` covers a perform of this name. Both names must have
+        /// the same target. If `wanted` has no key, it covers every perform of its target. Comparing keys runs user
+        /// code.
         func isMeant(by wanted: Name) -> Bool { wanted.key == nil || wanted.key == key }
 
         fileprivate var ofTarget: Line.Name { Line.Name(target: target, keyHash: nil) }
         fileprivate var ofKey: Line.Name { Line.Name(target: target, keyHash: keyHash) }
     }
 
-    /// One perform of the table. Release a removed entry only after the access to the table, because the deinit of its
-    /// target may use the table.
+    /// One perform of the table. Release a removed entry only after the access to the table, because the deinit of the
+    /// entry's target may use the table.
     struct Entry {
         /// The target and key by which the program can cancel the perform; nil if the program cannot cancel it.
         let name: Name?
@@ -55,11 +56,11 @@ struct Cancellables {
         fileprivate(set) var source: GRunLoop.Source?
     }
 
-    /// The performs of one target: all of them, or those whose keys have the same hash.
+    /// The performs of one target: all performs, or the performs whose keys have the same hash.
     fileprivate struct Line {
         struct Name: Hashable {
             let target: Target
-            /// Nil for all performs of the target, whatever their keys.
+            /// The hash of the keys; nil for all performs of the target, whatever their keys.
             let keyHash: Int?
         }
 
@@ -76,7 +77,7 @@ struct Cancellables {
     private var additions: Number
     private static let ranges = Atomic<Number>(0)
 
-    /// - Parameter additions: the number before that of the first perform. Tests set it.
+    /// - Parameter additions: the first perform gets the number after this one. Tests set it.
     init(additions: Number = Self.ranges.add(1, ordering: .relaxed).oldValue << 40) { self.additions = additions }
 
     var isEmpty: Bool { entries.isEmpty }
@@ -137,7 +138,7 @@ struct Cancellables {
     private mutating func noteRemoval(from name: Line.Name) {
         guard var line = lines.removeValue(forKey: name) else { return }
         line.removed += 1
-        // Removed numbers are dropped in batches. Otherwise removing all performs of a target would take quadratic
+        // Drops removed numbers in batches. Otherwise the removal of all performs of a target would take quadratic
         // time.
         if line.removed * 2 > line.numbers.count {
             line.numbers.removeAll { entries[$0] == nil }

@@ -9,7 +9,7 @@ extension GRunLoop {
     /// that add no closure all return equal tokens.
     ///
     /// Threads: any. The corresponding GLib type is the number that `g_timeout_add` returns. Foundation has no such
-    /// type: it cancels by target, selector and object.
+    /// type, because it cancels by target, selector and object.
     public struct DelayedPerform: Hashable, Sendable {
         let name: PerformName
         private let owner: Owner
@@ -23,7 +23,7 @@ extension GRunLoop {
         /// Cancels the closure, if it was not called yet.
         ///
         /// - Returns: true if this call cancelled the closure. False if the closure was called, is being called, or was
-        ///   cancelled before. False, too, if no closure was added, or if the loop's thread has ended.
+        ///   cancelled before. Also false if no closure was added, or if the loop's thread has ended.
         ///
         /// Threads: any. The closure is released on the calling thread or, if it belongs to an actor, on that actor.
         /// The corresponding GLib function is `g_source_remove`.
@@ -33,8 +33,8 @@ extension GRunLoop {
             return true
         }
 
-        /// The loop of the perform, and whether the perform has a target. Comparing tokens ignores both, because the
-        /// name is unique.
+        /// The loop of the perform, and whether the perform has a target. A comparison of tokens ignores both, because
+        /// the name is unique.
         private struct Owner: Hashable {
             let loop: GRunLoop
             let hasTarget: Bool
@@ -75,7 +75,7 @@ extension ModeState {
         return occupant
     }
 
-    /// Replaces the closure of a perform by a timer, which the mode retains.
+    /// Puts a timer, which the mode retains, into the slot of a perform's closure.
     func replace(
         _ name: TimerHeap.Name, by makeTimer: (Nanoseconds, @escaping TimerSlots.Body) -> GRunLoop.Timer
     ) -> GRunLoop.Timer {

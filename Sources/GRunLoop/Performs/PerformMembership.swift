@@ -63,7 +63,7 @@ extension GRunLoop {
         return perform
     }
 
-    /// Cancels a delayed perform. Returns false if its closure was called, is being called, or was cancelled before.
+    /// Cancels a delayed perform. Returns false if the closure was called, is being called, or was cancelled before.
     /// Threads: any.
     @discardableResult package func removePerform(_ perform: PerformName) -> Bool {
         guard !Fork.isChild else { return false }
@@ -83,7 +83,7 @@ extension GRunLoop {
     }
 
     /// Replaces common performs by timers. Call this function with the lock held, before another mode becomes common.
-    /// The performs must join that mode, too, and only a timer can be in several modes.
+    /// The performs must also join that mode, and only a timer can be in several modes.
     func makeTimersOfCommonPerformsLocked() {
         // Common performs are in slots only while the default mode is the only common mode.
         guard commonModes.count == 1 else { return }

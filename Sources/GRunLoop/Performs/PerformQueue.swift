@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The queues of `performOnThread` and `performAndWait`.
 
-/// The closures of one loop that were not called yet. The closures for one set of modes share a queue and a version-0
-/// source. Guarded by the loop's lock.
+/// The closures that a loop still has to call. The closures for one set of modes share a queue and a version-0 source.
+/// Guarded by the loop's lock.
 struct PerformQueue {
-    /// A closure to call. If a thread waits for it, the request also has the semaphore that wakes the thread.
+    /// A closure to call. If a thread waits for the closure, the request also has the semaphore that wakes the thread.
     final class Request: AsyncWaiter {
         private let body: @Sendable () -> Void
         private let done: Semaphore?
@@ -20,7 +20,7 @@ struct PerformQueue {
             done?.signal()
         }
 
-        /// Wakes the waiting thread, because the loop has ended. The closure was not called, or has itself ended the
+        /// Wakes the waiting thread, because the loop has ended. Either the closure was not called, or it ended the
         /// loop's thread.
         func loopHasEnded() {
             done?.signal()
@@ -33,8 +33,8 @@ struct PerformQueue {
 
     private final class Channel {
         let source: GRunLoop.Source
-        /// The requests, with nil in the place of each request that was taken. A request that stayed here could be
-        /// released under the lock, with everything that its closure captures.
+        /// The requests, with nil for each taken request. Otherwise the captures of a taken request could be released
+        /// under the lock.
         private var requests: [Request?] = []
         /// The index of the first request that was not taken.
         private var next = 0
@@ -52,7 +52,7 @@ struct PerformQueue {
             guard next < requests.count else { return nil }
             let request = requests[next].take()
             next += 1
-            // Drops the places of taken requests. Otherwise a queue that is never empty would grow forever.
+            // Drops the array elements of taken requests. Otherwise a queue that is never empty would grow forever.
             if next * 2 >= requests.count {
                 requests.removeFirst(next)
                 next = 0
@@ -85,8 +85,8 @@ struct PerformQueue {
         channels[modes]?.count ?? 0
     }
 
-    /// Takes only the next request. If its closure ends the loop's thread, the other requests are still in the queue.
-    /// So the end of the loop can wake the threads that wait for them.
+    /// Takes only the next request. If its closure ends the loop's thread, the other requests are still in the queue,
+    /// and the end of the loop wakes their waiting threads.
     func take(for modes: Set<GRunLoop.Mode>) -> Request? {
         channels[modes]?.take()
     }

@@ -21,7 +21,7 @@ struct Performing {
         places.add(.passUnretained(mode))
     }
 
-    /// Leaves all modes, because the closure has returned or the loop ends.
+    /// Removes the perform from all modes, because the closure has returned or the loop ends.
     func leave() { places.forEach { $0._withUnsafeGuaranteedRef { $0.timerCount -= 1 } } }
 }
 

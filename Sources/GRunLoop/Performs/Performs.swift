@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that call closures on a loop's thread: soon, after a delay or in a given order. Also the functions that
-// cancel such closures.
+// Functions that call closures on a loop's thread: soon, after a delay or in a given order. Other functions cancel
+// these closures.
 
 extension GRunLoop {
     // MARK: On the loop's thread
@@ -34,8 +34,7 @@ extension GRunLoop {
     ///     would wait forever.
     ///   - body: the closure to call.
     /// - Returns: what the closure returns.
-    /// - Throws: what the closure throws; ``LoopEndedError`` if the loop's thread has ended, or ends before the closure
-    ///   has returned.
+    /// - Throws: the closure's error, or ``LoopEndedError`` if the loop's thread ends before the closure has returned.
     ///
     /// Threads: any. On the loop's own thread, even in virtual time, the closure is called immediately. The
     /// corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)`.
@@ -83,7 +82,7 @@ extension GRunLoop {
         }
     }
 
-    /// A separate function, so that the captures of one closure are released before the next closure is called.
+    /// This is a separate function, so that the captures of one closure are released before the next closure is called.
     private func performNext(_ names: Set<Mode>) {
         guard let request = lock.withLock({ performs.take(for: names) }) else { return }
         guard request.isAwaited, let frame else { return request.perform() }
@@ -94,7 +93,7 @@ extension GRunLoop {
 
     // MARK: Later
 
-    /// Calls the closure once after a delay, in the first of the modes that runs from then on.
+    /// Calls the closure once after a delay, in the first of the modes that runs after the delay.
     ///
     /// - Parameters:
     ///   - delay: how long to wait. Zero and negative values mean as soon as the loop runs one of the modes, but never
@@ -104,7 +103,7 @@ extension GRunLoop {
     ///     target is retained until the closure was called or cancelled. Then it may be released on the loop's thread,
     ///     so it must be Sendable. With `isolation:` it can be any object of the actor. If `target` is nil, only
     ///     ``DelayedPerform/cancel()`` can cancel the closure.
-    ///   - key: see `target`. If it is nil, only a cancellation without a key finds the closure.
+    ///   - key: see `target`. If the key is nil, only a cancellation without a key finds the closure.
     ///   - body: the closure to call.
     /// - Returns: the token for ``DelayedPerform/cancel()``. No closure was added if the list of modes is empty, or if
     ///   the loop's thread has ended.
@@ -120,13 +119,13 @@ extension GRunLoop {
 
     /// Calls the closure once after a delay, in the default mode.
     ///
-    /// This is the fastest way to call a closure later. To name other modes, or a target to cancel by, call
+    /// This is the fastest way to call a closure later. For other modes, or for a cancellation by target, call
     /// ``perform(after:inModes:target:key:_:)``.
     ///
     /// - Parameters:
     ///   - delay: how long to wait. Zero and negative values mean as soon as the loop runs the default mode, but never
     ///     inside this call. 16 years and more mean 16 years.
-    ///   - body: the closure to call. The closure is released when it was called or cancelled, or when the loop's
+    ///   - body: the closure to call. The closure is released after it was called or cancelled, or when the loop's
     ///     thread ends.
     /// - Returns: the token for ``DelayedPerform/cancel()``.
     ///
@@ -172,7 +171,8 @@ extension GRunLoop {
     ///   - order: closures of a lower order are called first. Closures of equal order are called in the order in which
     ///     they were added.
     ///   - names: the modes. If the list is empty, the closure is never called.
-    ///   - target: as in ``perform(after:inModes:target:key:_:)``. If it is nil, the closure cannot be cancelled.
+    ///   - target: as in ``perform(after:inModes:target:key:_:)``. If the target is nil, the closure cannot be
+    ///     cancelled.
     ///   - key: if it is nil, only a cancellation without a key finds the closure.
     ///   - body: the closure to call.
     ///
@@ -205,8 +205,8 @@ extension GRunLoop {
         source.signal()
     }
 
-    /// Cancels the closures of a target that ``perform(after:inModes:target:key:_:)`` or
-    /// ``perform(order:inModes:target:key:_:)`` of this loop has added, and that were not called yet. Closures of
+    /// Cancels the closures of a target that were not called yet. They were added by
+    /// ``perform(after:inModes:target:key:_:)`` or ``perform(order:inModes:target:key:_:)`` of this loop. Closures of
     /// ``performOnThread(inModes:_:)`` cannot be cancelled.
     ///
     /// - Parameters:
@@ -222,7 +222,7 @@ extension GRunLoop {
         if let wanted = Cancellables.Name(target, key) { takeBack(wanted) }
     }
 
-    /// Cancels the performs that `wanted` covers, in the order of addition.
+    /// Cancels the performs that `wanted` covers, in the order in which they were added.
     func takeBack(_ wanted: Cancellables.Name) {
         // Iterates over a copy, because comparing keys runs user code, which may add and cancel performs.
         for (number, name) in cancellables.candidates(for: wanted) where name.isMeant(by: wanted) {
@@ -241,7 +241,8 @@ extension Cancellables.Name {
     }
 }
 
-/// The outcome of a closure for the waiting thread. It is written before that thread is woken, and read afterwards.
+/// The outcome of a closure for the waiting thread. The outcome is written before the waiting thread is woken, and read
+/// afterwards.
 private final class ResultBox<Value: Sendable, Failure: Error>: @unchecked Sendable {
     private(set) var outcome: Result<Value, Failure>?
 

@@ -26,7 +26,7 @@ extension GRunLoop {
     ///
     /// To send many values of one type, use a ``Channel``, which delivers any number of them in one pass.
     ///
-    /// Threads: any. The corresponding Foundation type is `Port`, Core Foundation's is `CFMachPort`.
+    /// Threads: any. The corresponding Foundation type is `Port`. The Core Foundation type is `CFMachPort`.
     public final class Port: @unchecked Sendable {
         let guardian = Guardian()
         // Guarded by the guardian.
@@ -57,7 +57,7 @@ extension GRunLoop {
             for handler in invalidationHandlers { handler() }
         }
 
-        /// Whether the port is valid. False once ``invalidate()`` was called, and in a forked child.
+        /// Whether the port is valid. False after ``invalidate()`` was called, and in a forked child.
         ///
         /// Threads: any. The corresponding Foundation property is `Port.isValid`.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
@@ -88,7 +88,7 @@ extension GRunLoop {
         /// releases the port, after the port has left its modes. Several closures are called in the order in which they
         /// were added. If the port is already invalid, the closure is called immediately.
         ///
-        /// The closure must not own a reference to the port: that would be a reference cycle.
+        /// The closure must not own a reference to the port, because that would be a reference cycle.
         ///
         /// Threads: any. The corresponding Foundation notification is `Port.didBecomeInvalidNotification`.
         public func onInvalidation(_ body: @escaping @Sendable () -> Void) {
@@ -117,15 +117,15 @@ extension GRunLoop {
             }
         }
 
-        /// Closes a port to which the caller has the only strong reference, and returns its messages. The port becomes
-        /// invalid, because the program may still get it from a weak reference.
+        /// Closes a port to which the caller has the only strong reference, and returns its messages. Invalidates the
+        /// port, because the program may still get the port from a weak reference.
         private func takeUndelivered() -> [PortMessage] {
             guardian.withLock { isValidLocked = false }
             return inbox.close()
         }
 
-        /// Called when messages may have arrived. If one can be delivered, marks the port as ready in its modes, and
-        /// ends a sleep in these modes.
+        /// Called when messages may have arrived. If a message can be delivered, marks the port as ready in its modes,
+        /// and ends a sleep in these modes.
         func noteMessages() {
             let held = guardian.lock()
             hasMessages = true
@@ -134,8 +134,8 @@ extension GRunLoop {
             kick?.send()
         }
 
-        /// Makes a task the port's receiver. Each time the task asks for a message, `body` passes one to the task.
-        /// Returns false if the port has a receiver already.
+        /// Makes a task the port's receiver. Each time the task asks for a message, `body` delivers a message to the
+        /// task. Returns false if the port has a receiver already.
         func setTask(_ body: @escaping @Sendable (PortMessage) -> Void) -> Bool {
             guardian.withLock {
                 guard task == nil, handler == nil else { return false }
@@ -157,8 +157,8 @@ extension GRunLoop {
             kick?.send()
         }
 
-        /// Passes a message to the handler or the task, and releases it. If the port has neither a handler nor a task,
-        /// the message is dropped.
+        /// Passes a message to the handler or the task, and then releases the message. If the port has neither a
+        /// handler nor a task, the message is dropped.
         func deliver(_ taken: inout PortTaken) {
             guard var message = taken.message.take() else { return }
             message.receivePort = self
@@ -184,8 +184,8 @@ extension GRunLoop {
             if let place = turns[mode] { mode.ports.listFirst(place.turn) }
         }
 
-        /// Marks in the port's modes whether a message can be delivered. If a message can be delivered, the returned
-        /// kick ends a sleep in these modes.
+        /// Records in each of the port's modes whether a message can be delivered. If a message can be delivered,
+        /// returns a kick that ends a sleep in these modes.
         private func noteReadinessLocked() -> Kick? {
             let isReady = hasMessages && !isPaused && isValidLocked
             var kick: Kick?
@@ -221,10 +221,10 @@ protocol PortMessageQueue: AnyObject, Sendable {
     func begin() -> PortSlot
     /// Accepts the message that the caller has written. Returns whether the caller must call `noteMessages()`.
     func commit() -> Bool
-    /// Sends to a full port: blocks the thread until the port has room, or until `end`. Returns whether the message was
-    /// sent.
+    /// Sends a message to a full port: blocks the thread until the port has room, or until `end`. Returns whether the
+    /// message was sent.
     func send(_ message: consuming GRunLoop.PortMessage, until end: Nanoseconds) -> Bool
-    /// Sends to a full port: suspends the task until the port has room. Returns whether the message was sent.
+    /// Sends a message to a full port: suspends the task until the port has room. Returns whether the message was sent.
     nonisolated(nonsending) func wait(toSend message: consuming GRunLoop.PortMessage) async -> Bool
 }
 

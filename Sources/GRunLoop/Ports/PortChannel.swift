@@ -66,8 +66,8 @@ final class PortChannel: PortMessageQueue {
         return end(of: memory, await core.wait(toSend: UnsafeMutableRawPointer(memory)))
     }
 
-    /// Frees the memory of a message. If the message was not sent, also releases it. Returns whether the message was
-    /// sent.
+    /// Frees the memory of a message. If the message was not sent, also releases the message. Returns whether the
+    /// message was sent.
     private func end(of memory: UnsafeMutablePointer<GRunLoop.PortMessage>, _ result: GRunLoop.SendResult) -> Bool {
         if result != .enqueued { memory.deinitialize(count: 1) }
         memory.deallocate()

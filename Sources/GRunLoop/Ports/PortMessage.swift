@@ -6,8 +6,7 @@ extension GRunLoop {
     ///
     /// The bytes are not copied: the receiver gets the array that was sent.
     ///
-    /// A sender that wants a reply passes a port that is in the sender's own loop. The receiver sends the reply to that
-    /// port:
+    /// To get a reply, pass a port that is in the sender's own loop. The receiver sends the reply to this port:
     ///
     /// ```swift
     /// let main = GRunLoop.Port { message in _ = message.replyPort?.trySend(GRunLoop.PortMessage(id: 2)) }
@@ -40,7 +39,7 @@ extension GRunLoop {
             public static func bytes(_ bytes: [UInt8]) -> Self { Self(storage: .array(bytes)) }
 
             /// Makes a part that holds a port, to which the receiver can send. An invalid port is allowed, because a
-            /// valid port could become invalid before delivery, too. Threads: any.
+            /// valid port could also become invalid before delivery. Threads: any.
             public static func port(_ port: Port) -> Self { Self(storage: .port(port)) }
 
             /// The bytes; nil if the part is a port. In a message from C, each access copies the bytes. Threads: any.

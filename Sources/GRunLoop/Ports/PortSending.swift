@@ -106,8 +106,8 @@ extension GRunLoop.Port {
         }
     }
 
-    /// Calls `noteMessages()` after a send that has waited, in case no other thread has called it for this message. The
-    /// call is not necessary if the loop has taken all messages already.
+    /// Calls `noteMessages()` after a send that has waited, because no other thread may have called it for this
+    /// message. The call is not necessary if the loop has taken all messages already.
     private func noteSent(_ isSent: Bool) -> Bool {
         if isSent, inbox.count > 0 { noteMessages() }
         return isSent

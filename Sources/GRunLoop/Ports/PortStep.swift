@@ -4,8 +4,8 @@
 import CGRun
 
 extension GRunLoop {
-    /// Handles a message of the port whose turn it is. Returns false if no port has a message any more: for example, a
-    /// nested run in an observer of stage 9 may have taken the last message.
+    /// Handles a message of the next port in turn. Returns false if no port has a message. For example, a nested run in
+    /// an observer of stage 9 may have taken the last message.
     func servicePortLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         guard let port = mode.ports.next else { return false }
         return port._withUnsafeGuaranteedRef { content in

@@ -19,8 +19,8 @@ final class Turn<Member: AnyObject> {
     }
 }
 
-/// An item's reference to its turn in one of its modes, retained until ``end()``. Uses of the turn are not
-/// reference-counted, for speed: a port uses its turn for each message.
+/// An item's reference to its turn in one of its modes. The turn is retained until ``end()``. For speed, uses of the
+/// turn are not reference-counted, because a port uses its turn for each message.
 struct TurnPlace<Member: AnyObject>: Place {
     let turn: Unmanaged<Turn<Member>>
 
@@ -31,9 +31,9 @@ struct TurnPlace<Member: AnyObject>: Place {
     func end() { turn.release() }
 }
 
-/// The ports or the idle queues of a mode, which take turns. Guarded by the loop's lock. A linked list has the items
-/// that have work, in the order of their turns. An item that gets work is appended to this list. When its turn comes,
-/// the item leaves the list. If it then has more work, it is appended again.
+/// The ports or the idle queues of a mode, which take turns. Guarded by the loop's lock. A linked list holds the items
+/// with work, in the order of their turns. An item that gets work is appended to this list, and leaves the list when
+/// its turn comes. If the item then has more work, it is appended again.
 struct TurnList<Member: AnyObject> {
     /// All items, with their addresses as keys. The mode retains its items here.
     private var members: [UnsafeMutableRawPointer: Member] = [:]
@@ -44,7 +44,7 @@ struct TurnList<Member: AnyObject> {
     var isEmpty: Bool { members.isEmpty }
     var hasReadyItems: Bool { first != nil }
 
-    /// The item whose turn it is; nil if no item has work. Not retained, because the mode retains it.
+    /// The next item in turn; nil if no item has work. Not retained, because the mode retains the item.
     var next: Unmanaged<Member>? { first?._withUnsafeGuaranteedRef { $0.member } }
 
     /// All items that have work, in the order of their turns. Only tests that choose the next item read this property.
@@ -53,7 +53,7 @@ struct TurnList<Member: AnyObject> {
             .compactMap { $0?._withUnsafeGuaranteedRef { $0.member } }
     }
 
-    /// Finds an item without allocating memory, unlike a search in ``all``.
+    /// Returns the first item that matches, without allocating memory; ``all`` allocates.
     func first(where isWanted: (Member) -> Bool) -> Member? {
         for member in members.values where isWanted(member) { return member }
         return nil

@@ -16,7 +16,7 @@ final class SignalListener: @unchecked Sendable {
     init(_ signal: Int32, replacing: Bool) throws(GRunLoop.SystemError) {
         if Fork.isChild { throw .forked }
         if SignalRefusal.isRefused(signal) { throw .signalRefused(signal) }
-        // Normally the first loop starts to watch for fork(), but the program may not have a loop yet.
+        // Normally the first loop starts the watch for fork(), but the program may not have a loop yet.
         cgrun_watch_fork()
         let event = cgrun_event_new()
         guard event >= 0 else { throw .init(errno: errno, of: "eventfd2(2)") }
@@ -42,7 +42,7 @@ final class SignalListener: @unchecked Sendable {
 
     /// Stops listening. A second call does nothing.
     func end() {
-        // Not needed in a forked child, where the signal handler itself ignores signals (signals.c).
+        // A forked child need not stop listening, because its signal handler ignores signals (signals.c).
         guard !Fork.isChild else { return }
         Self.lock.withLock {
             if let ended = listener.take() { cgrun_signal_stop(ended) }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why the library cannot listen to a signal, and what to do instead.
+// Explains why the library cannot listen to a signal, and what to do instead.
 
 import Glibc
 

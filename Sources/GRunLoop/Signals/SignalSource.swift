@@ -13,22 +13,22 @@ extension GRunLoop {
     /// code has changed the disposition meanwhile.
     ///
     /// A source gets a signal even if the process ignored the signal before, such as SIGHUP under `nohup`. If other
-    /// code in the process handles the signal, as Python handles SIGINT, creating a source throws an error. With
-    /// `replacing`, the source replaces that handler while it listens. A source of SIGQUIT needs `replacing` if
+    /// code in the process handles the signal, as Python handles SIGINT, creating a source throws an error. If
+    /// `replacing` is true, the source replaces this handler while it listens. A source of SIGQUIT needs `replacing` if
     /// `SWIFT_BACKTRACE` enables Swift's backtracer, which handles SIGQUIT.
     ///
     /// The library's signal handler only increments a counter, on any thread. The loop's thread calls the closure
     /// later. The library changes no signal mask, so a signal that every thread blocks stays pending. Interrupted
     /// system calls are restarted, except calls that the kernel never restarts, such as poll() and nanosleep()
-    /// (signal(7)). If the process starts another program while a source listens, the signal has its default
-    /// disposition in that program, even if the process ignored the signal before. In a forked child, signals for which
-    /// the parent had a source have no effect until the child calls exec().
+    /// (signal(7)). A program that the process starts while a source listens gets the signal's default disposition,
+    /// even if the process ignored the signal before. In a forked child, signals for which the parent had a source have
+    /// no effect until the child calls exec().
     ///
-    /// It is possible that other code saves the disposition while a source listens, and restores it after the last
-    /// source has ended. In that case, the signal gets the disposition that it had before the first source was made.
+    /// Other code may save the disposition while a source listens, and restore it after the last source has ended. In
+    /// that case, the signal gets the disposition that it had before the first source was made.
     ///
     /// Threads: any. There is no corresponding Core Foundation type. The corresponding libdispatch function is
-    /// `dispatch_source_create` with `DISPATCH_SOURCE_TYPE_SIGNAL`, GLib's is `g_unix_signal_source_new`.
+    /// `dispatch_source_create` with `DISPATCH_SOURCE_TYPE_SIGNAL`. The GLib function is `g_unix_signal_source_new`.
     public final class SignalSource: Item, Sendable {
         /// The number of the signal. Threads: any.
         public let signal: Int32
@@ -48,8 +48,9 @@ extension GRunLoop {
         ///     SIGABRT, SIGTRAP, SIGTTIN and SIGTTOU are refused.
         ///   - replacing: whether to replace a handler that other code in the process has installed.
         ///   - handler: a closure that is called on the loop's thread with the number of signals since its last call,
-        ///     at least 1. The kernel queues signals from SIGRTMIN on, so each one counts. It merges pending signals of
-        ///     any other number, so several can count as 1. The closure is released when the source is released.
+        ///     at least 1. The kernel queues real-time signals (SIGRTMIN and above), so each of them counts. It merges
+        ///     pending signals of any other number, so several signals can count as 1. The closure is released when the
+        ///     source is released.
         /// - Throws: ``SystemError`` if the source cannot listen to the signal.
         ///
         /// Threads: any. The corresponding function of GLib is `g_unix_signal_source_new`.
@@ -73,8 +74,8 @@ extension GRunLoop {
         static func perform(_ source: DescriptorSource, _ handler: (SignalSource, Int) -> Void) {
             let owner = unsafeDowncast(source, to: OwnDescriptorSource.self).owner
             let source = unsafeDowncast(owner, to: SignalSource.self)
-            // The count is taken before the call, so that later signals count for the next call. It is 0 if the source
-            // has moved to another loop, which has already taken the signals.
+            // The count is taken before the call, so that later signals count for the next call. The count is 0 if the
+            // source has moved to another loop and that loop has already taken the signals.
             let count = source.listener.take()
             if count > 0 { handler(source, count) }
         }
@@ -102,8 +103,8 @@ extension GRunLoop {
         /// Removes the source from every mode, permanently, and stops listening.
         ///
         /// When the last source of a signal is invalidated, the former disposition is restored. The closure is not
-        /// called any more, even for signals that have already arrived. If another thread than the loop's invalidates
-        /// the source, a call of the closure that is about to begin may still happen. A second call does nothing.
+        /// called any more, even for signals that have already arrived. If a thread other than the loop's thread
+        /// invalidates the source, the loop may still call the closure once. A second call does nothing.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {

@@ -6,10 +6,10 @@ import Glibc
 extension GRunLoop {
     /// The signals of the process as an asynchronous sequence: ``SignalSource`` for `for try await`.
     ///
-    /// Each element holds the signals that have arrived since the previous element, and how many times each has
-    /// arrived. Listening begins when an iterator is made. It ends immediately when the task is cancelled or the
-    /// iterator is released, and the former dispositions are restored. Signals that arrive while the task or the loop
-    /// is busy form one element. The sequence ends when the loop's thread ends.
+    /// Each element maps the signals that have arrived since the previous element to the number of their arrivals.
+    /// Listening begins when an iterator is made. When the task is cancelled or the iterator is released, listening
+    /// ends immediately, and the former dispositions are restored. Signals that arrive while the task or the loop is
+    /// busy form one element. The sequence ends when the loop's thread ends.
     public typealias Signals = ItemSequence<[Int32: Int], SystemError>
 
     /// Returns an asynchronous sequence of signals of the process, for `for try await`:
@@ -22,8 +22,8 @@ extension GRunLoop {
     /// ```
     ///
     /// - Parameters:
-    ///   - signals: the numbers of the signals. An iterator listens to all of them or, after an error, to none. If the
-    ///     set is empty, no element ever comes.
+    ///   - signals: the numbers of the signals. An iterator listens to all of these signals or, after an error, to
+    ///     none. If the set is empty, no element ever comes.
     ///   - replacing: whether to replace handlers that other code in the process has installed.
     ///   - names: the modes in which the signals are delivered. While none of these modes runs, the signals are
     ///     counted. If the list is empty, no element ever comes.
@@ -41,8 +41,8 @@ extension GRunLoop {
                 try self.listen(to: signals, replacing: replacing, inModes: names, mailbox)
             }
             mailbox.open(for: sources)
-            // Listens from now on, because a signal may arrive before the first await. If listening fails now, the
-            // first await tries again, and throws the error.
+            // Begins to listen now, because a signal may arrive before the first await. If this fails, the first await
+            // tries again, and throws the error.
             try? sources.begin()
             return Signals.Iterator(mailbox) { () throws(SystemError) in try sources.begin() }
         }
@@ -84,8 +84,8 @@ extension GRunLoop {
             Lock.giveBack(lock)
         }
 
-        /// Makes the sources and begins to listen, unless that was done before. Two threads must not call this function
-        /// at the same time.
+        /// If the sources do not exist yet, makes the sources and begins to listen. Two threads must not call this
+        /// function at the same time.
         func begin() throws(SystemError) {
             guard !Fork.isChild, lock.withLock({ if case .none = state { true } else { false } }) else { return }
             let sources = try make()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers the signals that make a source signalled, in one order for all loops and threads of the process.
+// Numbers the signals of version-0 sources, in one order for all loops and threads of the process.
 
 import Synchronization
 

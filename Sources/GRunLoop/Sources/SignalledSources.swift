@@ -9,7 +9,7 @@ final class SourceMembership {
     let mode: ModeState
 
     // Guarded by the loop's lock.
-    /// False once the source has left the mode. A signal that is noted after that has no effect on the mode.
+    /// False once the source has left the mode. A signal that is recorded after that has no effect on the mode.
     var isIn = true
     /// The place of the membership in the mode's ``SignalledSources``.
     fileprivate var place = SignalledSources.Place.nowhere
@@ -36,7 +36,7 @@ final class SourceMembership {
 /// A pass performs one batch in order: all sources that are signalled when the batch begins. If a batch is not
 /// finished, its rest stays sorted, because sorting ten thousand sources again may take longer than a time slice. If
 /// the batch was cut because the slice was used up, the rest of the batch comes before sources that are signalled
-/// later. Otherwise a source of a low order could keep the others waiting forever.
+/// later. Otherwise a source of a low order could starve the other sources.
 struct SignalledSources {
     fileprivate enum Place: Equatable {
         case nowhere
@@ -67,7 +67,7 @@ struct SignalledSources {
     /// performed, in the order of this array.
     private var sorted: [Entry] = []
     private var next = 0
-    /// New entries are merged in only from this index on, because the rest of a cut batch is before it.
+    /// New entries are merged in only from this index on. The rest of a cut batch is before this index.
     private var settled = 0
     private var count = 0
     private var batch = Batch()
@@ -112,8 +112,8 @@ struct SignalledSources {
     struct Batch {
         fileprivate var isUnderWay = false
         /// The rest of the batch, from index `next` on; nil until a nested run or another loop performs sources during
-        /// the batch. If that run performs a source of the batch, and this source is then signalled again, the source
-        /// keeps its turn in this list.
+        /// the batch. If a nested run or another loop performs a source of the batch, and this source is then signalled
+        /// again, the source keeps its turn in this list.
         fileprivate var list: [SourceMembership]?
         fileprivate var next = 0
     }
@@ -177,8 +177,8 @@ struct SignalledSources {
         for membership in fresh {
             let signal = membership._withUnsafeGuaranteedRef { $0.source.signalOrder }
             if signal == 0 {
-                // The signal was cleared, or another loop is about to perform the source. The source leaves the list,
-                // so that a new signal from a callout of this pass counts for the next pass (item 91).
+                // The signal was cleared, or another loop is about to perform the source. Removes the source from the
+                // list, so that a new signal from a callout of this pass counts for the next pass (item 91).
                 membership._withUnsafeGuaranteedRef { $0.place = .nowhere }
                 count -= 1
             } else {

@@ -8,7 +8,7 @@ extension GRunLoop {
     /// Signalling does not wake a sleeping loop: call ``GRunLoop/wakeUp()`` after ``signal()``.
     ///
     /// A source can be in several modes and in several loops. After a signal, the source is performed only once, by the
-    /// first run in one of these modes. The source keeps a loop alive as long as the source is in the loop.
+    /// first run in one of these modes. A loop's runs do not finish while the source is in their mode.
     ///
     /// Threads: any. The corresponding Core Foundation type is `CFRunLoopSource` with a context of version 0.
     public final class Source: @unchecked Sendable {
@@ -27,7 +27,7 @@ extension GRunLoop {
         /// A thread that needs both this lock and a loop's lock acquires the loop's lock first.
         private let lock = Lock.take()
         private var valid = true
-        /// The number of the first signal since the source was last performed; 0 while it is not signalled.
+        /// The number of the first signal since the source was last performed; 0 while the source is not signalled.
         private var signalNumber: UInt64 = 0
         @exclusivity(unchecked) private var memberships = SourceMemberships.none
         /// The loops that have the source among their common items.
@@ -93,8 +93,8 @@ extension GRunLoop {
                 return nil
             }
             if signalNumber == 0 { signalNumber = SignalOrder.next() }
-            // The modes are notified even if the source was signalled already. The thread that signalled the source
-            // first may not have notified the modes yet, but a wake-up after this call must find the signal.
+            // Notifies the modes even if the source was signalled already. The thread that signalled the source first
+            // may not have notified the modes yet, but a wake-up after this call must find the signal.
             if let only = memberships.only {
                 // In the usual case, the source is in one mode, and no array is needed.
                 lock.unlock()
@@ -107,12 +107,12 @@ extension GRunLoop {
             return all.first
         }
 
-        /// Whether the source was signalled and has not been performed since. False for an invalid source.
+        /// True if the source was signalled and has not been performed since. False for an invalid source.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsSignalled`.
         public var isSignalled: Bool { !Fork.refuses("Source.isSignalled") && signalOrder != 0 }
 
-        /// Whether the source is valid. False once ``invalidate()`` was called, and in a forked child.
+        /// Whether the source is valid. False after ``invalidate()`` was called, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
         public var isValid: Bool { !Fork.isChild && lock.withLock { valid } }
@@ -121,7 +121,7 @@ extension GRunLoop {
         ///
         /// The source's closure `cancel` is called once for each mode, on the calling thread. The source keeps its
         /// closures until the source itself is released. But if `perform` belongs to an actor, this call releases
-        /// `perform`, on the actor.
+        /// `perform` on the actor.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
         public func invalidate() {
@@ -145,12 +145,12 @@ extension GRunLoop {
 
         var signalOrder: UInt64 { lock.withLock { signalNumber } }
 
-        /// Clears the signal. Unlike `takeSignal()`, returns no memberships, which the caller would have to release
-        /// after the lock.
+        /// Clears the signal. Unlike `takeSignal()`, returns no memberships, so the caller need not release memberships
+        /// after unlocking.
         func clearSignal() { lock.withLock { signalNumber = 0 } }
 
         /// Clears the signal. Returns nil if the source was not signalled. Otherwise returns the memberships if the
-        /// source is in several modes, and an empty list if not.
+        /// source is in several modes, or an empty list if it is in one mode or none.
         func takeSignal() -> [SourceMembership]? {
             lock.withLock {
                 guard signalNumber != 0 else { return nil }
@@ -159,8 +159,8 @@ extension GRunLoop {
             }
         }
 
-        /// Records that the source has joined a mode. Returns nil if the source is invalid, otherwise whether it is
-        /// signalled.
+        /// Records that the source has joined a mode. Returns nil if the source is invalid, otherwise whether the
+        /// source is signalled.
         func join(_ membership: SourceMembership) -> Bool? {
             lock.withLock {
                 guard valid else { return nil }

@@ -28,8 +28,8 @@ extension GRunLoop {
         return handled
     }
 
-    /// Ends the turn of the version-0 sources. If no turn is pending any more and no source was handled, runs the
-    /// blocks that waited for this turn. Without this, the loop could sleep while these blocks wait.
+    /// Ends the turn of the version-0 sources. If no turn is left and no source was handled, runs the blocks that
+    /// waited for this turn. Otherwise the loop could sleep while these blocks wait.
     @inline(never) private func endSourcesTurnLocked(_ frame: Frame, _ mode: ModeState, _ handled: Bool = false) {
         endTurnLocked(frame, of: .source)
         if !handled, !frame.run.scheduler.hasPendingTurns { runBlocksLocked(frame, mode) }

@@ -11,8 +11,8 @@ extension Nanoseconds {
     /// The latest time that a clock can show; `never` is later.
     static var last: Nanoseconds { .max - 1 }
 
-    /// 16 years. A longer limit means no limit. A timer whose date is further ahead fires after 16 years (items 34 and
-    /// 116).
+    /// 16 years. A longer time limit means no limit. A timer with a more distant date fires after 16 years (items 34
+    /// and 116).
     package static let longest: Nanoseconds = 504_911_232 * 1_000_000_000
 
     package static func now() -> Nanoseconds {
@@ -23,7 +23,7 @@ extension Nanoseconds {
     /// that does not fit becomes the largest or the smallest Int64.
     package init(saturating duration: Duration) {
         let attoseconds = duration.attoseconds
-        // For the greatest durations the sum overflows to a negative number, and the division below is used.
+        // For the greatest durations the sum overflows to a negative number, so the code below divides instead.
         let rounded = attoseconds &+ 500_000_000
         let high = UInt64(truncatingIfNeeded: rounded >> 64)
         // The usual case uses multiplications instead of a 128-bit division: 2^64 = 18,446,744,073 * 10^9 +
@@ -81,7 +81,7 @@ extension GRunLoop {
     /// ``distantPast`` and ``distantFuture``. A loop rounds an instant to the nearest nanosecond, and a positive span
     /// to at least one nanosecond. Changing the calendar clock does not affect instants.
     ///
-    /// The corresponding Core Foundation type is `CFAbsoluteTime`, Foundation's is `Date`.
+    /// The corresponding Core Foundation type is `CFAbsoluteTime`. The Foundation type is `Date`.
     public typealias Instant = SuspendingClock.Instant
 
     static let epoch = SuspendingClock().systemEpoch

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error of an ended loop, and the functions that log messages or end the process.
+// The error of a loop whose thread has ended, and the functions that log messages or end the process.
 
 import CGRun
 import Glibc
 
 extension GRunLoop {
-    /// The error of an operation that can never happen, because the loop's thread has ended.
+    /// The error of an operation that can never complete, because the loop's thread has ended.
     public struct LoopEndedError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// Creates the error. Use the error in a handler of ``GRunLoop/addEndHandler(_:)`` to end an operation of your
-        /// own.
+        /// Creates the error. Use it in a handler of ``GRunLoop/addEndHandler(_:)`` to end your own operation with this
+        /// error.
         public init() {}
 
         /// The meaning of the error, as one sentence.

@@ -10,8 +10,8 @@
 import CGRun
 
 package enum Fork {
-    /// Whether this process is a forked child. `isValid`, `invalidate()` and every deinit check this and log nothing,
-    /// because a child is allowed to clean up.
+    /// Whether this process is a forked child. `isValid`, `invalidate()` and every deinit read this property and log
+    /// nothing, because a child is allowed to clean up.
     package static var isChild: Bool { cgrun_has_forked() }
 
     /// Returns whether this process is a forked child, so that `call` must do nothing. In a forked child, logs `call`.

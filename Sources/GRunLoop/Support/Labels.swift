@@ -21,8 +21,8 @@ package enum Labels {
     /// Guarded by the lock.
     nonisolated(unsafe) private static var table: [ObjectIdentifier: Label] = [:]
     /// How many more items can get a label before the next purge, which drops the labels of released items. The table's
-    /// size cannot be used instead. If new items have the addresses of released items, the table does not grow, and the
-    /// labels of other released items would stay forever. Guarded by the lock.
+    /// size cannot be used instead. If new items reuse the addresses of released items, the table does not grow, and
+    /// the labels of other released items would stay forever. Guarded by the lock.
     nonisolated(unsafe) private static var untilPurge = leastUntilPurge
     /// The number of labels, including those of released items. While it is 0, a search for a label does not take the
     /// lock.
@@ -42,9 +42,9 @@ package enum Labels {
 
     /// The label of an item; nil if the item has no label, and in a forked child.
     ///
-    /// Any thread, even a thread that holds the lock of a loop or of an item. The label in the table belongs to `item`,
-    /// which the caller holds, or to a released item with the same address. So this function never releases the last
-    /// reference to an object of the program.
+    /// Any thread may read a label, even a thread that holds the lock of a loop or of an item. The label in the table
+    /// belongs to `item`, which the caller holds, or to a released item with the same address. So this function never
+    /// releases the last reference to an object of the program.
     package static func of(_ item: AnyObject) -> String? {
         guard isInUse, !Fork.isChild else { return nil }
         let label = lock.withLock { table[ObjectIdentifier(item)] }
@@ -55,7 +55,7 @@ package enum Labels {
     enum Finding {
         case label(Label)
         case none
-        /// Another thread holds the lock of the labels.
+        /// The label could not be read, because another thread holds the lock of the labels.
         case unknown
     }
 
@@ -77,8 +77,8 @@ package enum Labels {
         guard let text else { return remove(item) }
         let label = Label(text, of: item)
         // The former label and the result of the purge are released after unlocking. The text of a label may be large.
-        // The purge retains the items that it checks, and may hold the last reference to one of them. `item` must live
-        // until then, too.
+        // The purge retains the items that it checks, and may hold the last reference to one of them. `item` must also
+        // live until then.
         withExtendedLifetime(item) {
             _ = lock.withLock { () -> (former: Label?, purged: Purged?) in
                 let former = table.updateValue(label, forKey: ObjectIdentifier(item))

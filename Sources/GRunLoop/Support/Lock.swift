@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The locks of the library: every lock is made in this file. Also the guardian, which records the lock that guards an
-// item now.
+// Makes every lock of the library. Also contains the guardian, which records the lock that guards an item.
 
 package import CGRun
 import Synchronization
@@ -8,8 +7,8 @@ import Synchronization
 package typealias Lock = CGRun.Lock
 
 /// A lock that is not recursive. Its memory is reused for other locks but never freed, because a thread may read the
-/// address of an item's lock just before the item changes locks. The thread then takes the old lock, and finds that
-/// this lock does not guard the item any more. The functions `lock()` and `unlock()` are written in C.
+/// address of an item's lock just before the item gets another lock. The thread then takes the old lock, and finds that
+/// it no longer guards the item. The functions `lock()` and `unlock()` are written in C.
 extension Lock: @unchecked @retroactive Sendable {
     private static let poolLock = make()
     /// Guarded by `poolLock`.
@@ -33,7 +32,7 @@ extension Lock: @unchecked @retroactive Sendable {
         return Lock(rawValue: memory)
     }
 
-    /// The lock at an address; nil for the values of a guardian's word that are no addresses.
+    /// Returns the lock at an address; nil if the value of a guardian's word is not an address.
     fileprivate init?(at address: UInt) {
         guard address > Guardian.taken, let memory = UnsafeMutablePointer<cgrun_lock>(bitPattern: address) else {
             return nil
@@ -48,8 +47,8 @@ extension Lock: @unchecked @retroactive Sendable {
         nonmutating set { rawValue.pointee.owner = newValue }
     }
 
-    /// Calls `body` with the lock held. Objects that must be released are returned by `body`, so that the caller
-    /// releases them after unlocking. A deinit may be user code.
+    /// Calls `body` with the lock held. If objects must be released, `body` returns them, so that the caller releases
+    /// them after unlocking. A deinit may be user code.
     @inline(__always) func withLock<Result: ~Copyable, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -71,7 +70,7 @@ struct Guardian: ~Copyable {
     private static let free: UInt = 0
     fileprivate static let taken: UInt = 1
 
-    /// The lock that a thread holds: the loop's lock; nil if the thread holds the guardian's own bit.
+    /// The lock that a thread holds: the loop's lock, or nil if the thread holds the guardian's own bit.
     typealias Held = Lock?
 
     borrowing func withLock<Result: ~Copyable>(_ body: () -> Result) -> Result {
@@ -125,7 +124,7 @@ struct Guardian: ~Copyable {
     }
 
     /// Unbinds the item after it has left the last mode of its loop. Call this function with the loop's lock held. A
-    /// thread that waits for this lock checks the guardian again after it has taken the lock.
+    /// thread that waits for the loop's lock checks the guardian again after it has taken the lock.
     borrowing func unbind() {
         word.store(Self.free, ordering: .releasing)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes sure that only one copy of the library serves a process.
+// Ensures that only one copy of the library serves a process.
 //
 // A program and its plug-ins may each be linked with a separate copy of the library. If two copies ran, both would
 // drain the main dispatch queue, and a thread would have two loops. All copies share GObject's table of types. The
@@ -23,7 +23,7 @@ enum OneCopy {
         return type
     }()
 
-    /// The file of the copy that serves the process; nil if this copy does.
+    /// The file of the copy that serves the process; nil if this copy serves the process.
     static let other: String? = {
         guard loopType == 0 else { return nil }
         guard let known = g_type_get_qdata(g_type_from_name(name), quark) else { return "whose file is not known" }

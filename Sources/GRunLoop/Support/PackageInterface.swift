@@ -3,8 +3,8 @@
 // declared in their own files, with `package`. The oracle, which compares the loop with Core Foundation, is in another
 // package (Tools). So it uses the declarations with `@_spi(Oracle)` instead.
 //
-// To make a run also wait for a descriptor, a context or a date, a product adds a `DescriptorSource`, a `Context` or a
-// `Timer`. To notice the end of a thread, it calls `addEndHandler`.
+// If a run must also wait for a descriptor, a context or a date, a product adds a `DescriptorSource`, a `Context` or a
+// `Timer`. To notice the end of a thread, a product calls `addEndHandler`.
 
 import CGRun
 package import CGRunGLib
@@ -25,7 +25,7 @@ extension GRunLoop {
     /// The number of sources of any kind that the loop has handled. Threads: the loop's own.
     package var handledCount: UInt64 { handledSources }
 
-    /// How many times the loop ended a step of a pass early, because a time slice was used up and other kinds of items
+    /// The number of times that the loop cut a step short, because a time slice was used up and other kinds of items
     /// got a turn. Threads: the loop's own.
     @_spi(Oracle) public var cutCount: Int { lock.withLock { cuts } }
 
@@ -39,8 +39,8 @@ extension GRunLoop {
     /// Whether the main thread is draining the main queue.
     package static var isDrainingMainQueue: Bool { MainQueue.isDraining }
 
-    /// Calls `drain`, by which another loop of the main thread drains the main queue. Meanwhile ``isDrainingMainQueue``
-    /// is true.
+    /// Calls `drain`, with which another loop on the main thread drains the main queue. Meanwhile
+    /// ``isDrainingMainQueue`` is true.
     package static func drainMainQueue(by drain: @convention(c) () -> Void) {
         if MainQueue.isDraining { drain() } else { MainQueue.drain(by: drain) }
     }
@@ -132,7 +132,8 @@ extension GRunLoop {
 // MARK: Notifications from addresses, and observers by number
 
 extension GRunLoop.Notification {
-    /// Makes a notification whose sender is known by its address and not retained. An address of 0 means no sender.
+    /// Makes a notification that stores the address of its sender, and does not retain the sender. An address of 0
+    /// means no sender.
     package init(name: Name, senderAt address: UInt, payload: Payload) {
         self.init(name: name, senderAddress: address, payload: payload)
     }
@@ -171,8 +172,8 @@ extension GRunLoop.PortMessage.Component {
 }
 
 extension GRunLoop.PortMessage {
-    /// A message as an object, for the C interface. Threads may build, read and send it at the same time. Do not use it
-    /// in a forked child, where its lock may be held forever.
+    /// A message as an object, for the C interface. Several threads may change, read and send the message at the same
+    /// time. Do not use it in a forked child, where its lock may be held forever.
     package final class Shared: @unchecked Sendable {
         package let id: UInt32
         package let receivePort: GRunLoop.Port?
@@ -214,7 +215,7 @@ extension GRunLoop.PortMessage {
 // MARK: One copy
 
 extension GRunLoop {
-    /// Whether another copy of the library serves the process. If so, the loops of this copy do nothing.
+    /// True if another copy of the library serves the process. Then the loops of this copy do nothing.
     package static var isServedByAnotherCopy: Bool { OneCopy.other != nil }
 
     /// The boxed type of a loop in GObject; 0 if another copy of the library serves the process. Any thread.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Swift functions for perturbation: in tests, a debug build changes its own timing at certain places, the sites.
-// cgrun-perturb.h describes each site, and why its deviation is allowed.
+// Swift functions for perturbation: in tests, a debug build changes its own timing at certain places, which are called
+// sites. cgrun-perturb.h describes each site, and explains why its deviation is allowed.
 
 import CGRun
 import Glibc
@@ -20,7 +20,8 @@ func loseProcessor(for span: Nanoseconds) {
     while Nanoseconds.now() < end { sched_yield() }
 }
 
-/// Returns a number from 0 to `limit` - 1 that the seed decides, for the extent of a deviation; 0 in a release build.
+/// Returns the extent of a deviation: a number from 0 to `limit` - 1, which depends on the seed. Returns 0 in a release
+/// build.
 @inline(__always) func perturbed(below limit: Int) -> Int {
     #if GRUN_PERTURB
         return Int(cgrun_perturbed(UInt32(limit)))

@@ -4,8 +4,8 @@
 import Glibc
 
 extension GRunLoop {
-    /// The reason why the operating system refused something that an item, a thread or a recording needs. A call that
-    /// throws this error has changed nothing, and the loop stays usable.
+    /// The reason why the operating system refused a resource or a call that an item, a thread or a recording needs. A
+    /// call that throws this error has changed nothing, and the loop stays usable.
     ///
     /// There is no corresponding Core Foundation type.
     public enum SystemError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of a loop's waiters.
 
-/// A task, a thread or a channel's sender that waits for something from a loop. The waiter is notified when the loop's
-/// thread ends, because the loop delivers nothing after that.
+/// A task, a thread or a channel's sender that waits for a result or a value from a loop. The waiter is notified when
+/// the loop's thread ends, because the loop delivers nothing after that.
 package protocol AsyncWaiter: AnyObject, Sendable {
     func loopHasEnded()
 }

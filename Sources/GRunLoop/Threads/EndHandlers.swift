@@ -20,7 +20,7 @@ struct EndHandlers {
     private var lastID: UInt64
     private var isClosed = false
 
-    /// - Parameter lastID: the id before that of the first handler. Tests set it.
+    /// - Parameter lastID: the first handler gets the id after this one. Tests set it.
     init(lastID: UInt64 = 0) { self.lastID = lastID }
 
     /// Adds a handler and returns its id; nil if the loop calls no handlers any more.
@@ -44,7 +44,7 @@ struct EndHandlers {
         return last.body
     }
 
-    /// Returns whether no handler is left. If so, no handler can be added any more.
+    /// If no handler is left, returns true, and no handler can be added from then on.
     mutating func closeIfEmpty() -> Bool {
         isClosed = entries.isEmpty
         return isClosed
@@ -124,9 +124,9 @@ extension GRunLoop {
     /// ```
     ///
     /// The handler that was added last is called first, as with `atexit`. During these calls the loop still has its
-    /// items, and a handler can run it. A handler can add handlers, which are called next. Afterwards each task that
-    /// awaits the loop is resumed. Then the loop's ``executor`` runs its last jobs, including the jobs of tasks that a
-    /// handler has resumed.
+    /// items, and a handler can run the loop. A handler can add handlers, which are called next. Afterwards each task
+    /// that awaits the loop is resumed. Then the loop's ``executor`` runs the last jobs, including the jobs of tasks
+    /// that a handler has resumed.
     ///
     /// **A continuation resumes an actor's task in these last jobs only if the task prefers the loop's executor**
     /// (`withTaskExecutorPreference`). Otherwise Swift's runtime first resumes the task on another thread, and the task

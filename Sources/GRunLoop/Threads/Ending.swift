@@ -86,7 +86,7 @@ extension GRunLoop {
         remains.blocks += commonBlocks.removeAll()
         remains.items = commonItems.removeAll()
         for item in remains.items {
-            // Removes the item here, too, because a common item need not be in a mode.
+            // Also removes common items, because a common item need not be in a mode.
             switch item {
             case .timer(let timer): removeEverywhereLocked(timer)
             case .observer(let observer): removeEverywhereLocked(observer)
@@ -135,7 +135,8 @@ extension GRunLoop {
         for queue in idleQueues { removeEverywhereLocked(queue) }
         for port in ports { removeEverywhereLocked(port) }
         remains.released += [members, observers, descriptors, idleQueues, ports] as [Any]
-        // Takes the epoll, so that it is closed now. A program that retains the loop also keeps the modes alive.
+        // Takes the epoll out of the mode, so that it is closed now. Otherwise a program that retains the loop would
+        // also keep the epoll open.
         if let epoll = mode.descriptors.end() { remains.descriptors.append(epoll) }
         remains.blocks += mode.blocks.removeAll()
         remains.contexts += mode.addedContexts

@@ -64,15 +64,15 @@ extension GRunLoop {
         /// This method does not wait for the thread's end. To wait, call ``stopAndWait()`` in async code, or ``join()``
         /// elsewhere.
         ///
-        /// Threads: any, also the thread itself. The corresponding Foundation method is `Thread.cancel()`, which
+        /// Threads: any, including the thread itself. The corresponding Foundation method is `Thread.cancel()`, which
         /// only sets a flag.
         public func stop() {
             guard !Fork.refuses("Thread.stop") else { return }
             loop.stopAllRuns()
         }
 
-        /// Waits until the thread has ended, including the destructors of its thread-specific data. Does not stop the
-        /// thread. If the thread has ended already, the call returns immediately.
+        /// Waits until the thread and the destructors of its thread-specific data have ended. Does not stop the thread.
+        /// If the thread has ended already, the call returns immediately.
         ///
         /// Threads: any except the thread itself. A call on the thread itself would never return, so the process ends
         /// with a message. The corresponding GLib function is `g_thread_join`.
@@ -92,7 +92,7 @@ extension GRunLoop {
         ///
         /// If the thread has ended already, the call returns immediately. Cancelling the task does not end the wait.
         ///
-        /// After its loop has ended, the thread resumes the waiting tasks as its last step. Destructors of other
+        /// The thread resumes the waiting tasks as its last step, after its loop has ended. Destructors of other
         /// thread-specific data may still run on the thread. Unlike ``join()``, this method does not wait for these
         /// destructors.
         ///
@@ -113,15 +113,15 @@ extension GRunLoop {
         /// await worker.stopAndWait()
         /// ```
         ///
-        /// Tasks that await something from the thread's loop are resumed before the end. Cancelled tasks get a
-        /// `CancellationError`, other tasks a ``LoopEndedError``, and sequences end.
+        /// Tasks that await a result or a value from the thread's loop are resumed before the end. Cancelled tasks get
+        /// a `CancellationError`, other tasks a ``LoopEndedError``, and sequences end.
         ///
         /// The method is not an overload of ``stop()``, because in async code the compiler prefers an async overload. A
         /// call of `stop()` would then wait in an async function, but not in a synchronous closure inside that
         /// function.
         ///
-        /// Threads: any. A task that lives on the thread is resumed by a late job, as by ``waitUntilEnded()``. There is
-        /// no corresponding Foundation method. SwiftNIO has `EventLoopGroup.shutdownGracefully()`.
+        /// Threads: any. A late job resumes a task that lives on the thread, as with ``waitUntilEnded()``. There is no
+        /// corresponding Foundation method. SwiftNIO has `EventLoopGroup.shutdownGracefully()`.
         nonisolated(nonsending) public func stopAndWait() async {
             guard !Fork.refuses("Thread.stopAndWait") else { return }
             stop()

@@ -128,7 +128,7 @@ final class ThreadBody: @unchecked Sendable {
     private func run() {
         let loop = GRunLoop.current
         self.loop = loop
-        // Makes the executor, because its source keeps the run from finishing.
+        // Makes the executor, whose source keeps the run from finishing.
         _ = loop.executor
         if let setUp { loop.isolation.assumeIsolated { setUp($0) } }
         setUp = nil
@@ -158,7 +158,7 @@ final class ThreadBody: @unchecked Sendable {
         }
     }
 
-    /// Detaches the thread if it was not joined, because nothing will join it any more.
+    /// Detaches the thread if it was not joined, because no thread will join it later.
     func letGo(_ handle: pthread_t) {
         reapLock.withLock {
             if !isReaped { pthread_detach(handle) }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of each thread, made when it is first needed, and ended with its thread.
+// Makes the loop of each thread when the loop is first needed, and ends it with the thread.
 
 import CGRun
 import Glibc
 
 package enum ThreadLoops {
-    /// The key of the thread-specific data in which each thread keeps its loop, retained until the thread ends. The
-    /// current loop is also in `cgrun_current_loop`, which is faster to read.
+    /// The key of the thread-specific data in which each thread stores its loop. The loop is retained until the thread
+    /// ends. The current loop is also in `cgrun_current_loop`, which is faster to read.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         let error = pthread_key_create(&key, threadWillEnd)
@@ -25,7 +25,7 @@ package enum ThreadLoops {
         // Sets the home context now, so that a host that iterates this context finds the hub in it.
         loop.lock.withLock { loop.fixHomeLocked() }
         // If the main thread is in virtual time, another loop is current. In that case, the main loop becomes current
-        // when it is first used after virtual time.
+        // at its first use after virtual time.
         if cgrun_is_main_thread(), peek == nil { setCurrent(loop) }
         loop.probe?.loopIsReady(loop)
         return loop
@@ -66,7 +66,7 @@ package enum ThreadLoops {
     /// The current time on the clock of the calling thread's loop; real time if the thread has no loop.
     static var time: Nanoseconds { VirtualClock.isInUse ? peek?.time ?? .now() : .now() }
 
-    /// Ends the calling thread's loop now.
+    /// Ends the calling thread's loop immediately.
     static func endCurrent() {
         guard let known = cgrun_get_current_loop() else { return }
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
@@ -111,7 +111,7 @@ package enum ThreadLoops {
 }
 
 extension GRunLoop {
-    /// Whether the loop is the calling thread's current loop. Makes no loop. Threads: any.
+    /// Whether the loop is the calling thread's current loop. Reading the property never creates a loop. Threads: any.
     @inline(__always) package var isCurrent: Bool {
         if let known = cgrun_get_current_loop() { return known == Unmanaged.passUnretained(self).toOpaque() }
         return isMain && isCurrentAtLast
@@ -119,8 +119,8 @@ extension GRunLoop {
 
     @inline(never) private var isCurrentAtLast: Bool { ThreadLoops.currentIfAny === self }
 
-    /// Whether the loop belongs to the calling thread, even if virtual time hides it there. If so, waiting for the
-    /// loop's thread would never end. Threads: any.
+    /// Whether the loop belongs to the calling thread, even if virtual time replaces the loop there. If true, a wait
+    /// for the loop's thread would never end. Threads: any.
     package var isOfThisThread: Bool { isCurrent || isHidden }
 
     static var timeHere: Nanoseconds { ThreadLoops.time }

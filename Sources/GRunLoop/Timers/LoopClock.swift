@@ -52,9 +52,8 @@ extension GRunLoop {
     ///   ``LoopEndedError`` if the loop's thread has ended, or ends during the sleep. In both cases, the delayed
     ///   perform is removed from the loop.
     ///
-    /// Threads: any. The task is resumed in the way that ``ItemSequence/Iterator/next()`` describes. There is no
-    /// corresponding Core Foundation function. The corresponding Swift function is
-    /// `Task.sleep(for:tolerance:clock:)`.
+    /// Threads: any. The task resumes as with ``ItemSequence/Iterator/next()``. There is no corresponding Core
+    /// Foundation function. The corresponding Swift function is `Task.sleep(for:tolerance:clock:)`.
     nonisolated(nonsending) public func sleep(
         for span: Duration, tolerance: Duration = .zero, inModes names: [Mode] = [.common]
     ) async throws {

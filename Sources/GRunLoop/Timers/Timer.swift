@@ -25,7 +25,7 @@ extension GRunLoop {
         var isFiring = false
         var firstSlot: Int32 = -1
 
-        /// A struct, because taking a bare closure out of an optional would copy and wrap the closure.
+        /// This is a struct, because taking a bare closure out of an optional would copy and wrap the closure.
         struct Handler {
             let body: @Sendable (Timer) -> Void
         }
@@ -53,7 +53,7 @@ extension GRunLoop {
                 at: GRunLoop.timeHere, handler: handler)
         }
 
-        /// - Parameter home: the home of the actor that owns the closure; nil if no actor owns it.
+        /// - Parameter home: the home of the actor that owns the closure; nil if no actor owns the closure.
         init(
             date first: Nanoseconds, period span: Nanoseconds, tolerance: Duration, at now: Nanoseconds,
             home: Home? = nil, handler: @escaping @Sendable (Timer) -> Void
@@ -102,8 +102,8 @@ extension GRunLoop {
 
         // MARK: Validity
 
-        /// Whether the timer is valid. False once ``invalidate()`` was called or the closure of a one-shot timer has
-        /// returned, and in a forked child.
+        /// Whether the timer is valid. False after ``invalidate()`` was called, after the closure of a one-shot timer
+        /// has returned, and in a forked child.
         ///
         /// Threads: any. The corresponding Core Foundation function is `CFRunLoopTimerIsValid`.
         public var isValid: Bool { !Fork.isChild && guardian.withLock { isValidLocked } }
@@ -152,8 +152,8 @@ extension GRunLoop.Timer: ModeItem {
 
     func leave(_ mode: ModeState, _ effects: inout DeferredEffects) { mode.remove(self) }
 
-    /// Marks the timer as firing. The timer leaves every heap, so that a nested run does not fire it, but stays in its
-    /// modes.
+    /// Marks the timer as firing. Removes it from every heap, so that a nested run does not fire it. The timer stays in
+    /// its modes.
     func beginFiring() {
         isFiring = true
         forEachMode { mode in
@@ -168,11 +168,11 @@ extension GRunLoop.Timer: ModeItem {
         forEachMode { $0.noteFired(self) }
     }
 
-    /// Takes the timer out of every heap. Call this function before the timer's dates change.
+    /// Removes the timer from every heap. Call this function before the timer's dates change.
     func leaveHeaps() { forEachMode { $0.takeOut(self) } }
 
     /// Inserts the timer into the heap of each of its modes, after it has fired or was moved to another date. The timer
-    /// then fires after the other timers with the same deadline. If the loop sleeps and would now sleep too long,
+    /// then fires after the other timers with the same deadline. If the loop's current sleep would last too long,
     /// returns a kick that ends the sleep.
     func returnToHeaps(of loop: GRunLoop) -> Kick? {
         var kick: Kick?
@@ -289,7 +289,7 @@ class TimerExtras {
     var requested: Nanoseconds?
     /// Whether this object is a ``ConfinedTimerExtras``. The flag is in a byte of padding, so it costs no memory.
     let isConfined: Bool
-    /// Whether the timer stands for a delayed perform. The program has no reference to a timer of this kind.
+    /// Whether the timer represents a delayed perform. The program has no reference to a timer of this kind.
     var isPerform = false
     /// The timer's modes other than the first one, with the timer's slot in the heap of each mode.
     @exclusivity(unchecked) private(set) var others: OtherPlaces<Slot>?

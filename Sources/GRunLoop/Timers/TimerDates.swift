@@ -12,7 +12,7 @@ struct TimerDates {
         case extras(TimerExtras)
     }
 
-    /// - Parameter home: the home of the actor that owns the timer's closure; nil if no actor owns it.
+    /// - Parameter home: the home of the actor that owns the timer's closure; nil if no actor owns the closure.
     init(
         first: Nanoseconds, period span: Nanoseconds, tolerance: Duration, at now: Nanoseconds, home: Home?
     ) {
@@ -113,7 +113,7 @@ extension GRunLoop.Timer {
     /// Inside the timer's own closure, the new date replaces the next date of the grid. A one-shot timer cannot be
     /// moved inside its own closure. An invalid timer ignores the new date.
     ///
-    /// Threads: any. If another thread than the loop's own sets the date, the loop wakes up. The corresponding Core
+    /// Threads: any. If a thread other than the loop's thread sets the date, the loop wakes up. The corresponding Core
     /// Foundation functions are `CFRunLoopTimerGetNextFireDate` and `CFRunLoopTimerSetNextFireDate`.
     public var fireDate: GRunLoop.Instant {
         get { Fork.refuses("Timer.fireDate") ? GRunLoop.distantFuture : guardian.withLock { dates.requested }.instant }
@@ -123,15 +123,15 @@ extension GRunLoop.Timer {
         }
     }
 
-    /// Moves the timer in all its modes, so that it fires after `delay`. The delay counts on the clock of the timer's
-    /// loop or, if the timer is in no loop, of the calling thread's loop. So code that is tested in virtual time need
-    /// not read a clock. Otherwise the call works like setting ``fireDate``. A one-shot timer cannot be moved inside
-    /// its own closure: call ``GRunLoop/perform(after:_:)`` there instead.
+    /// Moves the timer in all its modes, so that it fires after `delay`. The delay is measured on the clock of the
+    /// timer's loop or, if the timer is in no loop, of the calling thread's loop. So the caller need not read a clock,
+    /// even in virtual time. Except for that, the call works like setting ``fireDate``. A one-shot timer cannot be
+    /// moved inside its own closure: call ``GRunLoop/perform(after:_:)`` there instead.
     ///
     /// - Parameter delay: the time until the next fire. Zero and negative values mean that the timer is due
     ///   immediately. 16 years and more mean 16 years.
     ///
-    /// Threads: any. If another thread than the loop's own calls this function, the loop wakes up. The corresponding
+    /// Threads: any. If a thread other than the loop's thread calls this function, the loop wakes up. The corresponding
     /// Core Foundation function is `CFRunLoopTimerSetNextFireDate`.
     public func schedule(after delay: Duration) {
         let span = Nanoseconds(ahead: delay)
@@ -170,19 +170,19 @@ extension GRunLoop.Timer {
         }
     }
 
-    /// Moves the timer to the date that `date` returns. This closure gets the current time (`nowLocked`), and is called
-    /// with the guardian held.
+    /// Moves the timer to the date that `date` returns. The closure `date` gets the current time (`nowLocked`), and is
+    /// called with the guardian held.
     private func move(to date: (Nanoseconds) -> Nanoseconds) {
         guard !Fork.refuses("Timer.fireDate") else { return }
         let kick = guardian.withLock { () -> Kick? in
             guard isValidLocked else { return nil }
-            // The new date of a firing timer must be later than the date for which the timer fires. Otherwise the end
-            // of the firing would replace the new date with a date of the grid. In virtual time, both dates can be now,
-            // so 1 ns is added.
+            // The new date of a firing timer must be later than the date of the current fire. Otherwise the end of the
+            // firing would replace the new date with a date of the grid. In virtual time, both dates can be now, so 1
+            // ns is added.
             let now = nowLocked
             let earliest = isFiring ? now.addingSaturating(1) : now
             var kick = changeLocked { $0.move(to: date(now), at: earliest) }
-            // If another thread than the loop's own sets the date, the loop is woken, too (item 77).
+            // If a thread other than the loop's thread sets the date, also wakes the loop (item 77).
             if let loop = guardian.loop { kick.merge(loop.wakeUpIfElsewhereLocked()) }
             return kick
         }

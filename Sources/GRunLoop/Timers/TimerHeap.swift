@@ -4,8 +4,8 @@
 import CGRun
 import Glibc
 
-/// The timers and delayed performs of a mode, ordered by deadline and then by the order of addition. Guarded by the
-/// loop's lock.
+/// The timers and delayed performs of a mode, sorted by deadline and then by the order in which they were added.
+/// Guarded by the loop's lock.
 ///
 /// The timers and closures are in ``TimerSlots``. An entry of the heap holds the number of a slot, and the slot holds
 /// the entry's current index. An entry moves within the heap, but its slot does not change.
@@ -35,16 +35,16 @@ struct TimerHeap: ~Copyable {
     private var capacity = 1
     private var entries: UnsafeMutablePointer<Entry>
     private var slots: TimerSlots
-    /// How many entries the heap has. Outside of this type, only tests read it.
+    /// How many entries the heap has. Outside of this type, only tests read this property.
     private(set) var count = 0
     /// The number of the last addition. The `order` of an entry is the number of its addition, counted from `base`.
     private var additions: UInt64 { base + UInt64(lastOrder) }
     private var base: UInt64 = 0
     private var lastOrder: UInt32 = 0
     private let greatestOrder: UInt32
-    /// The result of ``wakeUpTime()``; nil once the heap has changed.
+    /// The last result of ``wakeUpTime()``; nil after a change of the heap.
     private var window: Nanoseconds?
-    /// How many timers of the heap have a tolerance. Usually the number is 0; then the wake-up time is the earliest
+    /// How many timers of the heap have a tolerance. Usually the number is 0, and then the wake-up time is the earliest
     /// deadline.
     private var tolerant = 0
     private var batch = Batch()
@@ -96,8 +96,8 @@ struct TimerHeap: ~Copyable {
 
     private mutating func takeOut(_ timer: GRunLoop.Timer, at index: Int, in mode: ModeState) {
         timer.setSlot(-1, in: mode)
-        // The timer had the same tolerance when it was counted, because a timer's tolerance changes only while the
-        // timer is not in the heap.
+        // The timer's tolerance has not changed since the timer was counted, because it changes only while the timer is
+        // not in the heap.
         if timer.dates.slack > 0 { tolerant -= 1 }
         takeOut(at: index)
     }
@@ -120,8 +120,8 @@ struct TimerHeap: ~Copyable {
         case timer(GRunLoop.Timer)
     }
 
-    /// Takes the closure with this name out of the heap. If a timer has replaced the closure, returns the timer, which
-    /// the caller invalidates. Returns nil if neither is in the heap.
+    /// Removes the closure with this name from the heap, and returns it. If a timer has replaced the closure, removes
+    /// and returns the timer, which the caller invalidates. Returns nil if neither is in the heap.
     mutating func takeOut(_ name: Name) -> Occupant? {
         guard let slot = slots.slot(named: name) else { return nil }
         if slots.isTimer(slot) { return .timer(slots.timer(of: slot).takeUnretainedValue()) }
@@ -184,7 +184,7 @@ struct TimerHeap: ~Copyable {
     ///
     /// A batch recognizes its entries by their numbers, so the rest of the current batch is put into a list first. The
     /// batches of outer runs are lists already, or have no entry left. The new numbers are greater than all former
-    /// numbers, so no batch mistakes a later addition for one of its own entries.
+    /// numbers, so no batch mistakes a later addition for its own entry.
     private mutating func renumber() {
         listBatch()
         let order = (0..<count).sorted { entries[$0].order < entries[$1].order }
@@ -198,12 +198,12 @@ struct TimerHeap: ~Copyable {
 
     // MARK: The batch
 
-    /// The timers and delayed performs that were due when a pass began to fire.
+    /// The timers and delayed performs that were due when a pass began to fire timers.
     ///
     /// Usually the keys of the heap show which entries belong to the batch, and the pass takes these entries out one by
     /// one. No list is made, because the pass may have time for only a few of a hundred thousand entries. The batch
-    /// becomes a list when the keys can no longer show this, for example if a timer of the batch is moved before its
-    /// turn.
+    /// becomes a list when the keys no longer identify its entries, for example if a timer of the batch is moved before
+    /// its turn.
     struct Batch {
         fileprivate var limit = Nanoseconds.min
         /// The number of the last addition that belongs to the batch. Later additions wait for the next pass.
@@ -231,7 +231,7 @@ struct TimerHeap: ~Copyable {
         return outer
     }
 
-    /// Takes the next timer or delayed perform of the batch; nil if there is none.
+    /// Removes and returns the next timer or delayed perform of the batch; nil if there is none.
     ///
     /// - Parameter body: the caller passes nil. For a perform, this function sets `body` to the only reference to the
     ///   closure. The caller releases the closure without a lock.
@@ -240,12 +240,11 @@ struct TimerHeap: ~Copyable {
             guard earliest <= batch.limit else { return nil }
             if additionNumber(of: entries[0]) <= batch.lastAddition {
                 let taken = takeOutFirst(in: mode, &body)
-                // The timer of the next entry is prefetched now, because the pass needs this timer right after the
-                // callout.
+                // Prefetches the timer of the next entry, because the pass needs this timer right after the callout.
                 if count > 0 { prefetch(entries[0]) }
                 return taken
             }
-            // An entry that was added later, with an earlier deadline, hides the rest of the batch.
+            // A later entry with an earlier deadline is now first in the heap, before the rest of the batch.
             listBatch()
         }
         return nextOfList(&body)
@@ -281,7 +280,8 @@ struct TimerHeap: ~Copyable {
         return nil
     }
 
-    /// Prefetches the timer of an entry. Sifts do not touch the timers, so otherwise each timer would be a cache miss.
+    /// Prefetches the timer of an entry. Sifts do not touch the timers, so without the prefetch each timer would be a
+    /// cache miss.
     private func prefetch(_ entry: Entry) {
         guard slots.isTimer(entry.slot) else { return }
         let timer = slots.timer(of: entry.slot).toOpaque()
@@ -295,8 +295,8 @@ struct TimerHeap: ~Copyable {
         return batch.list ?? []
     }
 
-    /// Puts the rest of the batch into a list, because the heap's keys are about to change. So a timer that is moved,
-    /// or that a nested run fires, keeps its turn.
+    /// Puts the rest of the batch into a list, because the heap's keys are about to change. With the list, a timer that
+    /// is moved or that a nested run fires keeps its turn.
     private mutating func listBatch() {
         guard batch.list == nil else { return }
         batch.list = due(by: batch.limit, addedUpTo: batch.lastAddition)
@@ -320,8 +320,8 @@ struct TimerHeap: ~Copyable {
     /// The member with the earliest deadline; nil if the heap is empty.
     var first: Member? { count > 0 ? member(entries[0]) : nil }
 
-    /// The members that are due at `limit` or earlier, in firing order. Members that were added after `lastAddition`
-    /// are left out.
+    /// The members that are due at `limit` or earlier, in firing order. Does not include members that were added after
+    /// `lastAddition`.
     func due(by limit: Nanoseconds, addedUpTo lastAddition: UInt64 = .max) -> [Member] {
         guard earliest <= limit, count > 0 else { return [] }
         var due: [Entry] = []
@@ -341,7 +341,7 @@ struct TimerHeap: ~Copyable {
         return due.map { member($0) }
     }
 
-    /// The given timers in firing order, without the timers that are not in the heap.
+    /// Returns those of the given timers that are in the heap, in firing order.
     func inFiringOrder(_ timers: [GRunLoop.Timer], in mode: ModeState) -> [GRunLoop.Timer] {
         timers.compactMap { timer -> (entry: Entry, timer: GRunLoop.Timer)? in
             let slot = timer.slot(in: mode)
@@ -353,8 +353,8 @@ struct TimerHeap: ~Copyable {
     /// All members, in no particular order.
     var all: [Member] { (0..<count).map { member(entries[$0]) } }
 
-    /// The time at which the loop must wake up: the earliest time at which an entry has used up its tolerance. At this
-    /// time, all entries whose deadline has passed fire together.
+    /// Returns the time at which the loop must wake up: the earliest time at which an entry has used up its tolerance.
+    /// At this time, all entries whose deadline has passed fire together.
     mutating func wakeUpTime() -> Nanoseconds {
         guard tolerant > 0 else { return earliest }
         if let window { return window }

@@ -12,8 +12,8 @@ import Glibc
 struct TimerSlots: ~Copyable {
     typealias Body = @Sendable () -> Void
 
-    /// The name of a delayed perform: its slot, and how often the slot was used before. So no two closures of a heap
-    /// ever have the same name.
+    /// The name of a delayed perform: its slot, and the number of earlier uses of the slot. So no two closures of a
+    /// heap ever have the same name.
     struct Name: Hashable, Sendable {
         let slot: UInt32
         let use: UInt32
@@ -27,7 +27,7 @@ struct TimerSlots: ~Copyable {
     private var timers = TimerTable()
     private var bodies: BodyTable
 
-    /// - Parameter greatestUse: for tests. After this many uses, a slot of a closure is never used again. Without this
+    /// - Parameter greatestUse: for tests. After this many uses, a closure's slot is never used again. Without this
     ///   limit, a new closure could get a name that a client still holds.
     /// - Parameter firstUse: for tests. The use count with which a new slot begins.
     init(greatestUse: UInt32 = Self.greatestUse, firstUse: UInt32 = 0) {
@@ -95,7 +95,7 @@ struct TimerSlots: ~Copyable {
     }
 }
 
-/// The free slots of a table, in a linked list. Each free slot stores the number of the next one.
+/// The free slots of a table, in a linked list. Each free slot stores the number of the next free slot.
 private struct FreeList {
     /// The first free slot; -1 if there is none.
     var first: Int32 = -1
@@ -170,7 +170,8 @@ private struct TimerTable: ~Copyable {
 /// The closures of delayed performs, in slots of 24 bytes. An object for each perform would cost more than the perform
 /// itself.
 private struct BodyTable: ~Copyable {
-    /// A struct, because a bare closure would be wrapped in another closure when memory is bound to its type.
+    /// This is a struct, because Swift would wrap a bare closure in another closure when memory is bound to the
+    /// closure's type.
     private struct Closure {
         let body: TimerSlots.Body
     }

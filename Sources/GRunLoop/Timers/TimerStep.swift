@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fires timers and delayed performs: stage 10 fires those that are due, and `fire()` fires one timer immediately.
+// Fires timers and delayed performs: stage 10 fires all that are due, and `fire()` fires one timer immediately.
 
 import CGRun
 
 extension GRunLoop {
     /// Fires the timers and delayed performs that are due now, in firing order. Stops early if the time slice is used
-    /// up and other kinds of work have their turn. The lock is held before and after.
+    /// up and other kinds of work must have their turn. The lock is held before and after.
     ///
     /// Each timer is checked again before its closure is called. A callout of this batch may have invalidated, removed
     /// or moved the timer, and a nested run may have fired it.
@@ -59,8 +59,8 @@ extension GRunLoop.Timer {
         if isOneShot { invalidate() }
     }
 
-    /// Whether the timer may fire in the mode. The timer must be valid, in the mode, and not firing already. It must be
-    /// due now, or have been due at `limit`, the time when the batch began.
+    /// Returns whether the timer may fire in the mode. The timer must be valid, in the mode, and not firing already. It
+    /// must be due now, or have been due at `limit`, the time when the batch began.
     func canFireLocked(in mode: ModeState, of loop: GRunLoop, by limit: Nanoseconds) -> Bool {
         guardian.isBound(to: loop.lock) && isValidLocked && isIn(mode) && !isFiring
             && (dates.deadline <= limit || dates.deadline <= loop.time)
@@ -96,8 +96,8 @@ extension GRunLoop.Timer {
         }
     }
 
-    /// Invalidates a one-shot timer that has fired, and releases the lock. A separate function, so that the timer's
-    /// closure is released before the caller acquires the lock again.
+    /// Invalidates a one-shot timer that has fired, and releases the lock. This is a separate function, so that the
+    /// timer's closure is released before the caller acquires the lock again.
     private func endOneShot(holding lock: Lock) {
         stopFiring()
         invalidate(holding: lock)
@@ -108,7 +108,7 @@ extension GRunLoop.Timer {
     /// Ends the firing of a timer whose closure has returned or has ended the thread. Called without a lock, because
     /// the closure may have removed the timer or moved it to another loop.
     ///
-    /// - Parameter due: the date for which the timer has fired.
+    /// - Parameter due: the scheduled date of the fire that ends.
     func endFiring(_ due: Nanoseconds) {
         if guardian.withLock({ dates.period == 0 }) { invalidate() }
         guardian.withLock { endFiringLocked(due) }?.send()

@@ -2,13 +2,14 @@
 // Virtual time of the main loop, for a test that awaits: the clock stands still until the test moves it.
 
 extension GRunLoop {
-    /// Gives the main loop a virtual clock that stands still, until ``endVirtualTime()``. The main thread.
+    /// Gives the main loop a virtual clock, which stands still, until ``endVirtualTime()`` is called. Call this
+    /// function on the main thread.
     package func beginVirtualTime(from start: Instant) {
         VirtualClock.ofMainLoop.begin(at: Nanoseconds(saturating: start))
         setVirtualClock(.ofMainLoop)
     }
 
-    /// Gives the main loop the real clock again. Items keep their dates. The main thread.
+    /// Gives the main loop the real clock again. Items keep their dates. Call this function on the main thread.
     package func endVirtualTime() {
         setVirtualClock(nil)
         VirtualClock.ofMainLoop.end()
@@ -22,7 +23,8 @@ extension GRunLoop {
         }
     }
 
-    /// Moves the virtual clock of the main loop forward, and has the loop look at its timers. The main thread.
+    /// Moves the virtual clock of the main loop forward, and makes the loop check its timers. Call this function on the
+    /// main thread.
     package func moveVirtualTime(to date: Instant) {
         virtualTime?.move(to: Nanoseconds(saturating: date))
         wakeUp()
@@ -31,7 +33,7 @@ extension GRunLoop {
     /// Whether the loop's virtual clock stands still while the frame sleeps.
     func clockStands(in frame: Frame) -> Bool { virtualTime?.stands(in: frame) ?? false }
 
-    /// The date at which the next timer or delayed perform of the mode fires at the latest; nil if there is none.
+    /// The latest date at which the next timer or delayed perform of the mode fires; nil if the mode has neither.
     package func nextDeadline(in mode: Mode) -> Instant? {
         let earliest = earliestDeadline(in: mode)
         return earliest == .never ? nil : earliest.instant

@@ -3,25 +3,26 @@
 
 import Synchronization
 
-/// The clock of a loop in virtual time. The loop's thread moves it, and other threads may read it.
+/// The clock of a loop in virtual time. The loop's thread moves the clock, and other threads may read it.
 final class VirtualClock: Sendable {
     private static let count = Atomic(0)
 
     /// Whether any loop of the process has a virtual clock.
     static var isInUse: Bool { count.load(ordering: .relaxed) > 0 }
 
-    /// The clock of the main loop, for a test that awaits (`GRunLoopTesting`). It is never released, because any thread
-    /// may read the time of the main loop.
+    /// The clock of the main loop, for a test that awaits (`GRunLoopTesting`). The object is never released, because
+    /// any thread may read the time of the main loop.
     static let ofMainLoop = VirtualClock(at: 0, hiding: nil, standsStill: true)
 
     private let reading: Atomic<Nanoseconds>
     /// Whether the clock stands still while the loop sleeps in its outermost run, or in a nested run without a limit.
-    /// Only the test moves it then. In a nested run with a limit, the clock jumps where the loop would sleep.
+    /// During such a sleep, only the test moves the clock. In a nested run with a limit, the clock jumps ahead instead
+    /// of a sleep.
     let standsStill: Bool
     /// The thread's current loop before virtual time; nil if there was none. The thread retains it.
     private let former: Unmanaged<GRunLoop>?
 
-    /// The loop that virtual time hides. Read it on the loop's thread only, while virtual time lasts.
+    /// The loop that virtual time hides. Read this property on the loop's thread only, while virtual time lasts.
     var hidden: GRunLoop? { former?.takeUnretainedValue() }
 
     private init(at start: Nanoseconds, hiding former: GRunLoop?, standsStill: Bool) {
@@ -56,7 +57,7 @@ final class VirtualClock: Sendable {
         standsStill && (frame.isOutermost || !frame.run.hasLimit && frame.nextAncestorDeadline == .never)
     }
 
-    /// Moves the clock forward; an earlier time is ignored. The loop's thread only.
+    /// Moves the clock forward; an earlier time is ignored. Call this function on the loop's thread only.
     func move(to time: Nanoseconds) {
         if time > now { reading.store(Self.limited(time), ordering: .relaxed) }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual time, in which a test's loop jumps over its sleeps.
+// Virtual time, in which a test's loop moves its clock ahead instead of sleeping.
 
 extension GRunLoop {
     /// The clock of a loop in virtual time, which jumps ahead where another loop would sleep: see
@@ -22,9 +22,9 @@ extension GRunLoop {
         /// The current time on the loop's clock. Threads: the loop's own.
         public var now: Instant { clock.now.instant }
 
-        /// Moves the clock forward, and runs the loop to serve everything that becomes due on the way.
+        /// Moves the clock forward, and runs the loop to serve all items that become due before the new time.
         ///
-        /// Each item is served at its own time on the clock. At the end, the loop serves everything that is ready then.
+        /// Each item is served at its own time on the clock. At the end, the loop serves all items that are ready then.
         /// The clock reaches the end even if the mode is finished earlier or a run is stopped.
         ///
         /// - Parameters:
@@ -48,7 +48,7 @@ extension GRunLoop {
             advance(to: Nanoseconds(saturating: end), mode)
         }
 
-        /// Moves the clock to the date of the mode's next timer or delayed perform, and fires it.
+        /// Moves the clock to the date of the mode's next timer or delayed perform, and fires this timer or perform.
         ///
         /// - Parameter mode: the mode to run in.
         /// - Returns: false if the mode has no timer or delayed perform whose date the clock can reach. The clock ends
@@ -69,7 +69,7 @@ extension GRunLoop {
             let end = VirtualClock.limited(date)
             serve(mode)
             while clock.now < end {
-                // A run treats a longer span as no limit.
+                // A run would treat a longer span as no limit.
                 let result = loop.runMode(mode, for: min(end - clock.now, .longest), returningAfterSource: false)
                 if result == nil || result == .finished { break }
             }
@@ -88,25 +88,25 @@ extension GRunLoop {
 
     /// Calls a closure in virtual time, with a new loop as the calling thread's ``current`` loop.
     ///
-    /// Time passes only while the closure calls ``VirtualTime/advance(by:mode:)`` or runs the loop. The clock jumps
-    /// ahead where another loop would sleep. So a timer that is due in an hour fires without a wait, at its own date on
-    /// the clock. Apart from its clock, the loop is like any loop without a host.
+    /// Time passes only while the closure calls ``VirtualTime/advance(by:mode:)`` or runs the loop. Instead of
+    /// sleeping, the loop moves the clock ahead. So a timer that is due in an hour fires without a wait, at its own
+    /// date on the clock. Apart from its clock, the loop is like any loop without a host.
     ///
     /// On this thread, ``now`` and the dates of new timers are virtual. The loop's ``sleep(for:tolerance:inModes:)``
-    /// and ``clock`` are virtual, too. GLib's timeouts, `Task.sleep` and everything else that GLib or the kernel times
-    /// use real time. The main dispatch queue is not served. A run without a limit and without pending timers really
-    /// waits for other threads.
+    /// and ``clock`` are virtual, too. GLib's timeouts, `Task.sleep`, and all other timing by GLib or the kernel use
+    /// real time. The main dispatch queue is not served. A run without a limit and without pending timers really waits
+    /// for other threads.
     ///
     /// **Replies.** A ``MessagePort`` of another thread or process takes real time to reply. The clock does not wait
     /// for the reply, but jumps to the timeouts of the request. A request without timeouts really waits once the mode
     /// has no timer left.
     ///
-    /// **The main actor.** If the closure is on the main actor, the callouts of the loop are, too, and you can add
-    /// items with `@MainActor` closures to the loop. That applies to the main thread, for example in a test of XCTest.
-    /// It also applies to a `@MainActor` test of Swift Testing, whose main actor lives on threads of libdispatch. A
-    /// task of the main actor runs only when the test returns or awaits.
+    /// **The main actor.** If the closure is on the main actor, the callouts of the loop are also on the main actor,
+    /// and you can add items with `@MainActor` closures to the loop. That applies to the main thread, for example in a
+    /// test of XCTest. It also applies to a `@MainActor` test of Swift Testing, whose main actor lives on threads of
+    /// libdispatch. A task of the main actor runs only when the test returns or awaits.
     ///
-    /// ``main`` is still the main loop, but does not run meanwhile: items that are added to it wait for its own, real
+    /// ``main`` is still the main loop, but does not run meanwhile: items that are added to ``main`` wait for real
     /// time. Pass the new loop to the code under test, in a parameter whose default is ``main``.
     ///
     /// The closure cannot run the loop that the thread had before virtual time, even if that is the main loop: such a
@@ -135,7 +135,7 @@ extension GRunLoop {
     /// The deadline of the first timer or delayed perform in the mode; `.never` if there is none.
     func earliestDeadline(in mode: Mode) -> Nanoseconds { lock.withLock { modes[mode]?.heap.earliest ?? .never } }
 
-    /// Whether a pass in the mode would find something to do without waiting.
+    /// Returns whether a pass in the mode would find work without waiting.
     fileprivate func isReady(in name: Mode) -> Bool {
         lock.withLock {
             guard let mode = modes[name] else { return false }

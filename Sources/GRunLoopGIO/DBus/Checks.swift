@@ -9,9 +9,10 @@ extension DBus {
         case bus, interface, member
 
         fileprivate func isValid(_ name: String) -> Bool {
-            switch self {
+            guard name.utf8.count <= 255 else { return false }
+            return switch self {
             case .bus: g_dbus_is_name(name) != 0
-            case .interface: g_dbus_is_interface_name(name) != 0
+            case .interface: g_dbus_is_interface_name(name) != 0 && name != "org.freedesktop.DBus.Local"
             case .member: g_dbus_is_member_name(name) != 0
             }
         }
@@ -24,17 +25,7 @@ extension DBus {
     }
 
     static func check(_ path: ObjectPath?) throws(GLibError) {
-        guard let path, !path.isValid else { return }
+        guard let path, !path.isValid || path == "/org/freedesktop/DBus/Local" else { return }
         throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "'\(path.description.shown)' is not a D-Bus object path")
-    }
-
-    /// 128 MiB, without a header.
-    private static var largestBody: gsize { (128 << 20) - 4096 }
-
-    /// Throws an error if a message with this body is certainly too large. A bus closes the connection of a program
-    /// that sends more than 128 MiB.
-    static func check(size body: Variant?) throws(GLibError) {
-        guard let body, body.withPointer({ g_variant_get_size($0) }) > largestBody else { return }
-        throw GLibError(G_DBUS_ERROR_LIMITS_EXCEEDED, "The message is larger than 128 MiB")
     }
 }

@@ -142,7 +142,10 @@ extension DBus {
 
         /// Whether the connection has ended. Threads: any. The corresponding GLib function is
         /// `g_dbus_connection_is_closed`.
-        public var isClosed: Bool { g_dbus_connection_is_closed(object) != 0 }
+        public var isClosed: Bool {
+            // GLib may not know yet that close() has returned.
+            g_dbus_connection_is_closed(object) != 0 || state.isClosed
+        }
 
         /// Waits until the connection ends.
         ///
@@ -158,7 +161,8 @@ extension DBus {
             return state.reason
         }
 
-        /// Sends what is queued, and closes the connection. If the connection has ended, does nothing.
+        /// Sends what is queued, and closes the connection. If the connection has ended, does nothing. If the task is
+        /// cancelled, ends the connection without sending what is queued.
         ///
         /// - Throws: a ``GLibError`` if the other side is gone; errors of
         ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
@@ -167,17 +171,42 @@ extension DBus {
         /// `g_dbus_connection_close`.
         public func close(isolation: isolated (any Actor)? = #isolation) async throws {
             if isClosed { return }
-            try await GIO.call {
-                g_dbus_connection_flush(object, $0, $1, $2)
+            do {
+                try await withTaskCancellationHandler {
+                    try await flushAndClose(isolation: isolation)
+                } onCancel: {
+                    shutDown()
+                }
+            } catch {
+                try Task.checkCancellation()
+                throw error
+            }
+            state.close(nil)
+            try Task.checkCancellation()
+        }
+
+        private func flushAndClose(isolation: isolated (any Actor)?) async throws {
+            try await GIO.callToTheEnd(keeping: self) {
+                g_dbus_connection_flush(object, nil, $0, $1)
             } finish: {
                 _ = g_dbus_connection_flush_finish(object, $1, $2)
             }
-            try await GIO.call {
-                g_dbus_connection_close(object, $0, $1, $2)
+            try await GIO.callToTheEnd(keeping: self) {
+                g_dbus_connection_close(object, nil, $0, $1)
             } finish: {
                 _ = g_dbus_connection_close_finish(object, $1, $2)
             }
-            state.close(nil)
+        }
+
+        /// Ends the connection without sending what is queued. GLib does not cancel a flush, and a peer that does not
+        /// read would prevent its end.
+        private func shutDown() {
+            guard let stream = UnsafeMutableRawPointer(g_dbus_connection_get_stream(object)),
+                g_type_check_instance_is_a(
+                    stream.assumingMemoryBound(to: GTypeInstance.self), g_socket_connection_get_type()) != 0
+            else { return }
+            let connection = stream.assumingMemoryBound(to: GSocketConnection.self)
+            g_socket_shutdown(g_socket_connection_get_socket(connection), 1, 1, nil)
         }
     }
 }

@@ -22,6 +22,8 @@ final class ConnectionState: Sendable {
     /// The error that ended the connection; nil if the connection is open, or this process closed it.
     var reason: GLibError? { state.withLock { $0.reason } }
 
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
     /// Adds a waiter. If the connection has ended, calls the waiter instead.
     func add(_ waiter: any ConnectionWaiter) {
         let error = state.withLock { state -> GLibError? in

@@ -124,7 +124,8 @@ final class EventBuffer<Element: Sendable>: Invalidatable, ConnectionWaiter, Sen
     func invalidate() {
         let (body, elements) = state.withLock { state in
             state.isClosed = true
-            defer { state.ring = [] }
+            // Another thread may be about to take an element.
+            defer { (state.ring, state.start, state.count) = ([], 0, 0) }
             return (state.onClose.take(), state.ring)
         }
         withExtendedLifetime(elements) { body?() }

@@ -86,7 +86,7 @@ extension DBus.Connection {
         _ path: DBus.ObjectPath, _ interface: String, _ member: String, _ body: Variant
     ) throws(GLibError) {
         try DBus.check(member, .member)
-        try DBus.check(size: body)
+        try DBus.check(body: body, on: self)
         _ = try GLibError.check { error in
             body.withPointer {
                 g_dbus_connection_emit_signal(object, nil, path.description, interface, member, $0, error)
@@ -127,6 +127,10 @@ private final class Export: ConnectionWaiter, Sendable {
         // Without functions for properties, GLib calls this function for properties, too.
         table.method_call = { _, _, _, interface, _, arguments, invocation, data in
             guard let interface, let arguments, let invocation else { return }
+            // A hostile peer may leave the serial number out. GLib would crash when it replies.
+            guard g_dbus_message_get_serial(g_dbus_method_invocation_get_message(invocation)) != 0 else {
+                return g_object_unref(UnsafeMutableRawPointer(invocation))
+            }
             guard let export = CallbackTable.object(data, as: Export.self) else {
                 return g_dbus_method_invocation_return_dbus_error(
                     invocation, "org.freedesktop.DBus.Error.UnknownObject", "The object was unexported")
@@ -201,7 +205,7 @@ private final class Export: ConnectionWaiter, Sendable {
     }
 
     private func answer(_ interface: String, _ member: String, _ arguments: Variant) async throws -> Variant {
-        guard interface == "org.freedesktop.DBus.Properties" else {
+        guard interface == "org.freedesktop.DBus.Properties", interface != self.interface.name else {
             guard let method = self.interface.methods[member] else {
                 throw GLibError(G_DBUS_ERROR_UNKNOWN_METHOD, "There is no method '\(member)'")
             }

@@ -20,6 +20,9 @@ extension DBus {
     /// enter the actor in this order, unless the tasks suspend before. The closure finds the caller in
     /// ``Invocation/current``. The caller gets the thrown error: a ``GLibError`` under its
     /// ``GLibError/dbusName`` or its domain and code, and other errors as `org.freedesktop.DBus.Error.Failed`.
+    ///
+    /// A closure without an isolation continues on Swift's thread pool after its first suspension. To use GIO there,
+    /// call a function of the main actor, or of an actor of a loop's executor.
     public struct Interface: Sendable {
         typealias Body = @Sendable (_ arguments: Variant) async throws -> Variant
 

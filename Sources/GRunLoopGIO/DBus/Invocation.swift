@@ -47,12 +47,11 @@ extension DBus {
         ///
         /// Threads: any. The corresponding GLib function is `g_unix_fd_list_append`.
         public func append(_ descriptor: Int32) throws(GLibError) -> Handle {
-            let list = sent.withLock { list -> Descriptors in
+            try sent.withLock { list -> Result<Handle, GLibError> in
                 let used = list ?? Descriptors()
                 list = used
-                return used
-            }
-            return try list.append(descriptor)
+                return Result { () throws(GLibError) in try used.append(descriptor) }
+            }.get()
         }
 
         /// The user id of the caller's process.
@@ -100,9 +99,9 @@ extension DBus {
 
         /// Sends the results, which are a tuple, unless the call has a reply.
         func reply(_ body: Variant) {
-            do { try DBus.check(size: body) } catch { return fail(error) }
-            guard !hasReply.exchange(true, ordering: .relaxed) else { return }
             let descriptors = sent.withLock { $0 }
+            do { try DBus.check(body: body, descriptors, on: connection) } catch { return fail(error) }
+            guard !hasReply.exchange(true, ordering: .relaxed) else { return }
             withExtendedLifetime(descriptors) {
                 body.withPointer {
                     g_dbus_method_invocation_return_value_with_unix_fd_list(object, $0, descriptors?.list)
@@ -114,18 +113,28 @@ extension DBus {
         func fail(_ error: any Error) {
             guard !hasReply.exchange(true, ordering: .relaxed) else { return }
             let error = error is VariantError ? GLibError(G_DBUS_ERROR_INVALID_ARGS, "\(error)") : error
-            var name = "org.freedesktop.DBus.Error.Failed"
-            if let error = error as? GLibError {
-                if let own = error.dbusName, !own.containsNUL, g_dbus_is_interface_name(own) != 0 {
-                    name = own
-                } else if g_quark_to_string(error.domain) != nil {
-                    return g_dbus_method_invocation_return_error_literal(
-                        object, error.domain, error.code, error.message.shown)
-                }
-            }
+            let name = (error as? GLibError)?.wireName ?? "org.freedesktop.DBus.Error.Failed"
             let message = (error as? GLibError)?.message ?? "\(error)"
-            g_dbus_method_invocation_return_dbus_error(object, name, message.shown)
+            // A message of any length would not fit.
+            let text = String(decoding: message.utf8.prefix(1 << 20), as: UTF8.self)
+            g_dbus_method_invocation_return_dbus_error(object, name, text.shown)
         }
+    }
+}
+
+extension GLibError {
+    /// The name of the error on the wire; nil if it has none that D-Bus allows.
+    fileprivate var wireName: String? {
+        [dbusName, encodedName].lazy.compactMap { $0 }.first { (try? DBus.check($0, .interface)) != nil }
+    }
+
+    private var encodedName: String? {
+        guard g_quark_to_string(domain) != nil else { return nil }
+        let error = g_error_new_literal(domain, code, message.shown)
+        defer { g_error_free(error) }
+        let name = g_dbus_error_encode_gerror(error)
+        defer { g_free(name) }
+        return name.map { String(cString: $0) }
     }
 }
 

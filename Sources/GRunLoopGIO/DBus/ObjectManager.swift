@@ -7,7 +7,8 @@ import GRunLoop
 extension DBus {
     /// The objects of a service, with their interfaces and properties.
     ///
-    /// The list follows the signals of the service while the loop runs on which the manager was made.
+    /// The list follows the signals of the service while the loop runs on which the manager was made. If another
+    /// program becomes the owner of the service's name, the list is emptied: then call ``reload(isolation:)``.
     ///
     /// Threads: any, unless a function says otherwise. The corresponding GLib type is `GDBusObjectManagerClient`.
     public final class ObjectManager: Sendable {
@@ -28,10 +29,14 @@ extension DBus {
         /// the updates of ``objects``. Threads: any.
         public let changes: Events<Change>
 
+        private let connection: Connection
+        private let destination: String?
+        private let path: ObjectPath
         private let current = Guarded<[ObjectPath: Interfaces]>([:])
         private let updates: [Events<Never>]
 
         fileprivate init(_ connection: Connection, _ destination: String?, _ path: ObjectPath) throws {
+            (self.connection, self.destination, self.path) = (connection, destination, path)
             let changes = Events<Change>(on: try DBus.runningLoop(), capacity: 1024)
             let (buffer, current) = (changes.buffer, current)
             connection.state.add(buffer)
@@ -46,11 +51,22 @@ extension DBus {
                 sender: destination, interface: "org.freedesktop.DBus.ObjectManager", path: path)
             let properties = SignalMatch(
                 sender: destination, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged")
-            updates = [
+            var updates: [Events<Never>] = [
                 try connection.events(manager, capacity: 1, apply),
                 try connection.events(properties, capacity: 1, apply),
             ]
-            self.changes = changes
+            if let destination, !destination.hasPrefix(":") {
+                updates.append(
+                    try connection.events(SignalMatch(ownerOf: destination), capacity: 1) { _ in
+                        let old = current.withLock { objects in
+                            defer { objects = [:] }
+                            return objects
+                        }
+                        for (path, interfaces) in old { buffer.push(.removed(path, interfaces.keys.sorted())) }
+                        return nil
+                    })
+            }
+            (self.changes, self.updates) = (changes, updates)
         }
 
         private static func apply(_ change: Change, to objects: inout [ObjectPath: Interfaces]) {
@@ -81,14 +97,19 @@ extension DBus {
             return nil
         }
 
-        fileprivate func load(
-            _ connection: Connection, _ destination: String?, _ path: ObjectPath,
-            isolation: isolated (any Actor)? = #isolation
-        ) async throws {
-            let found = try await connection.call(
-                destination, path, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects",
-                returning: [ObjectPath: Interfaces].self)
-            current.withLock { $0 = found }
+        /// Asks the program for all objects, and replaces the list.
+        ///
+        /// - Throws: the errors of ``Connection/call(_:_:_:_:_:returning:timeout:options:isolation:)``.
+        ///
+        /// Threads: a thread that runs a loop.
+        public func reload(isolation: isolated (any Actor)? = #isolation) async throws {
+            let type = VariantTuple<[ObjectPath: Interfaces]>.signature
+            _ = try await connection.call(
+                destination, path, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects", body: nil, expecting: type
+            ) { [current] body in
+                guard let found = try? body?[0].value(as: [ObjectPath: Interfaces].self) else { return }
+                current.withLock { $0 = found }
+            }
         }
 
         /// The objects now. Threads: any.
@@ -118,7 +139,7 @@ extension DBus.Connection {
         _ destination: String?, _ path: DBus.ObjectPath, isolation: isolated (any Actor)? = #isolation
     ) async throws -> DBus.ObjectManager {
         let manager = try DBus.ObjectManager(self, destination, path)
-        try await manager.load(self, destination, path)
+        try await manager.reload()
         return manager
     }
 }

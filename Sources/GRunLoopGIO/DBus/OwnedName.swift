@@ -56,7 +56,8 @@ extension DBus {
             changes = try connection.events(match, capacity: 64) { [ownership] signal -> Change? in
                 guard signal.member == "NameAcquired" || signal.member == "NameLost" else { return nil }
                 let isOwned = signal.member == "NameAcquired"
-                ownership.isOwned.store(isOwned, ordering: .relaxed)
+                // An earlier object of the same name may have lost it.
+                guard ownership.isOwned.exchange(isOwned, ordering: .relaxed) != isOwned else { return nil }
                 return isOwned ? .acquired : .lost
             }
         }
@@ -64,7 +65,10 @@ extension DBus {
         deinit { release() }
 
         /// Whether this program owns the name now. Threads: any.
-        public var isOwned: Bool { ownership.isOwned.load(ordering: .relaxed) && !connection.isClosed }
+        public var isOwned: Bool {
+            ownership.isOwned.load(ordering: .relaxed) && !ownership.isReleased.load(ordering: .relaxed)
+                && !connection.isClosed
+        }
 
         /// Releases the name. Only the first call has an effect.
         ///
@@ -72,7 +76,6 @@ extension DBus {
         /// corresponding GLib function is `g_bus_unown_name`.
         public func release() {
             guard !ownership.isReleased.exchange(true, ordering: .relaxed) else { return }
-            ownership.isOwned.store(false, ordering: .relaxed)
             changes.buffer.close()
             guard let body = try? VariantTuple(name).encoded(), !connection.isClosed else { return }
             body.withPointer {
@@ -83,13 +86,16 @@ extension DBus {
         }
 
         fileprivate func request(_ options: NameOptions, isolation: isolated (any Actor)? = #isolation) async throws {
-            let answer = try await connection.call(
-                "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "RequestName", name,
-                options.rawValue, returning: UInt32.self)
-            switch answer {
-            case 1, 4: ownership.isOwned.store(true, ordering: .relaxed)
-            case 2: break
-            default: throw GLibError(G_IO_ERROR_EXISTS, "Another program owns the name '\(name)'")
+            let reply = try await connection.call(
+                "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "RequestName",
+                body: VariantTuple(name, options.rawValue).encoded(), expecting: "(u)"
+            ) { [ownership, buffer = changes.buffer] body in
+                let answer = try? body?[0].value(as: UInt32.self)
+                guard answer == 1 || answer == 4, !ownership.isOwned.exchange(true, ordering: .relaxed) else { return }
+                buffer.push(.acquired)
+            }
+            if try reply.body[0].value(as: UInt32.self) == 3 {
+                throw GLibError(G_IO_ERROR_EXISTS, "Another program owns the name '\(name)'")
             }
         }
     }
@@ -97,6 +103,8 @@ extension DBus {
 
 extension DBus.Connection {
     /// Requests a name on the bus. Export the objects of the name before, because calls may come immediately.
+    ///
+    /// Request a name once on a connection. If two objects have the same name, the release of either releases the name.
     ///
     /// - Parameters:
     ///   - name: the name, such as `org.example.Files`.

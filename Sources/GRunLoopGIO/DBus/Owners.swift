@@ -24,28 +24,23 @@ extension DBus.Connection {
     ) async throws -> DBus.Events<String?> {
         try DBus.check(name, .bus)
         try requireBus()
-        let match = DBus.SignalMatch(
-            sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
-            path: "/org/freedesktop/DBus", argument0: name)
-        let events = try self.events(match, capacity: capacity) { signal -> String?? in
+        let events = try self.events(DBus.SignalMatch(ownerOf: name), capacity: capacity) { signal -> String?? in
             guard let owner = try? VariantTuple<String, String, String>(variant: signal.body).values.2 else {
                 return nil
             }
             return .some(owner.isEmpty ? nil : owner)
         }
-        // The answer comes after the signals of earlier changes.
-        events.buffer.push(try await owner(of: name))
-        return events
-    }
-
-    private func owner(of name: String, isolation: isolated (any Actor)? = #isolation) async throws -> String? {
+        // The answer is between the signals of earlier and of later changes.
         do {
-            return try await call(
-                "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetNameOwner", name,
-                returning: String.self)
+            _ = try await call(
+                "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetNameOwner",
+                body: VariantTuple(name).encoded(), expecting: "(s)"
+            ) { [buffer = events.buffer] body in
+                buffer.push(try? body?[0].value(as: String.self))
+            }
         } catch G_DBUS_ERROR_NAME_HAS_NO_OWNER {
-            return nil
         }
+        return events
     }
 
     func requireBus() throws(GLibError) {

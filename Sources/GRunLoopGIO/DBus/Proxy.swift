@@ -69,9 +69,7 @@ extension DBus {
                 }
             ]
             if let destination, !destination.hasPrefix(":") {
-                let match = SignalMatch(
-                    sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
-                    path: "/org/freedesktop/DBus", argument0: destination)
+                let match = SignalMatch(ownerOf: destination)
                 updates.append(
                     try connection.events(match, capacity: 1) { [buffer = changes.buffer] _ in
                         let old = cache.withLock { values in
@@ -110,10 +108,14 @@ extension DBus {
         public func get<Value: VariantValue>(
             _ name: String, as type: Value.Type = Value.self, isolation: isolated (any Actor)? = #isolation
         ) async throws -> Value {
-            let variant = try await connection.call(
-                destination, path, "org.freedesktop.DBus.Properties", "Get", interface, name, returning: Variant.self)
-            cache.withLock { $0[name] = variant }
-            return try variant.value()
+            let reply = try await connection.call(
+                destination, path, "org.freedesktop.DBus.Properties", "Get",
+                body: VariantTuple(interface, name).encoded(), expecting: "(v)"
+            ) { [cache] body in
+                guard let variant = try? body?[0].value(as: Variant.self) else { return }
+                cache.withLock { $0[name] = variant }
+            }
+            return try reply.body[0].value(as: Variant.self).value()
         }
 
         /// Sets a property. The copy changes when the program sends its signal.
@@ -134,10 +136,13 @@ extension DBus {
         ///
         /// Threads: a thread that runs a loop.
         public func reload(isolation: isolated (any Actor)? = #isolation) async throws {
-            let values = try await connection.call(
-                destination, path, "org.freedesktop.DBus.Properties", "GetAll", interface,
-                returning: [String: Variant].self)
-            cache.withLock { $0 = values }
+            _ = try await connection.call(
+                destination, path, "org.freedesktop.DBus.Properties", "GetAll",
+                body: VariantTuple(interface).encoded(), expecting: "(a{sv})"
+            ) { [cache] body in
+                guard let values = try? body?[0].value(as: [String: Variant].self) else { return }
+                cache.withLock { $0 = values }
+            }
         }
 
         // MARK: Methods and signals
@@ -155,6 +160,17 @@ extension DBus {
             try await connection.call(
                 destination, path, interface, member, repeat each argument, returning: repeat (each Result).self,
                 timeout: timeout, options: options)
+        }
+
+        /// Calls a method of the interface without waiting for a reply: see ``Connection/send(_:_:_:_:_:options:)``.
+        ///
+        /// - Throws: the errors of that function.
+        ///
+        /// Threads: any.
+        public func send<each Argument: VariantValue>(
+            _ member: String, _ argument: repeat each Argument, options: CallOptions = []
+        ) throws {
+            try connection.send(destination, path, interface, member, repeat each argument, options: options)
         }
 
         /// The signals of the interface: see ``Connection/signals(interface:member:path:sender:argument0:capacity:)``.

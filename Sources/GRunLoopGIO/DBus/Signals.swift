@@ -39,6 +39,29 @@ extension DBus {
     }
 }
 
+extension DBus.SignalMatch {
+    /// The changes of a name's owner.
+    init(ownerOf name: String) {
+        self.init(
+            sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
+            path: "/org/freedesktop/DBus", argument0: name)
+    }
+
+    /// Whether the signals of this path and argument are selected here, and not by the bus. A rule has at most 1024
+    /// bytes, and GLib does not quote it.
+    fileprivate var isLocal: Bool {
+        let texts = [sender, interface, member, path?.description, argument0]
+        return argument0?.contains("'") == true || texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) } > 900
+    }
+
+    fileprivate func selects(_ signal: DBus.Signal) -> Bool {
+        guard isLocal else { return true }
+        if let path, path != signal.path { return false }
+        guard let argument0 else { return true }
+        return signal.body.count > 0 && (try? signal.body[0].value(as: String.self)) == argument0
+    }
+}
+
 extension DBus.Connection {
     /// The signals of other programs that have these properties.
     ///
@@ -71,13 +94,47 @@ extension DBus.Connection {
         return try events(match, capacity: capacity) { $0 }
     }
 
+    /// The signals of other programs, each as a value that a closure makes.
+    ///
+    /// ```swift
+    /// let changes = try bus.signals(interface: "org.example.Files", member: "Changed") { signal in
+    ///     try? signal.arguments(as: String.self, UInt64.self)
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - interface: the interface of the signals; nil for each interface.
+    ///   - member: the name of the signals; nil for each name.
+    ///   - path: the object that sends the signals; nil for each object.
+    ///   - sender: the name of the program that sends the signals; nil for each program, and without a bus.
+    ///   - argument0: the first argument, if it is a string; nil for each argument.
+    ///   - capacity: how many values are buffered. When more values come, the oldest are dropped, and
+    ///     ``DBus/Events/droppedCount`` counts them. Less than one counts as one.
+    ///   - transform: makes a value of a signal. It is called on the thread of the loop for each signal. If it returns
+    ///     nil, the sequence leaves the signal out.
+    /// - Throws: a ``GLibError`` if a name is not valid; ``GIO/WrongThreadError`` if the thread runs no loop.
+    ///
+    /// Threads: a thread that runs a loop. The corresponding GLib function is `g_dbus_connection_signal_subscribe`.
+    public func signals<Element: Sendable>(
+        interface: String? = nil, member: String? = nil, path: DBus.ObjectPath? = nil, sender: String? = nil,
+        argument0: String? = nil, capacity: Int = 1024, transform: @escaping @Sendable (DBus.Signal) -> Element?
+    ) throws -> DBus.Events<Element> {
+        let match = DBus.SignalMatch(
+            sender: sender, interface: interface, member: member, path: path, argument0: argument0)
+        return try events(match, capacity: capacity, transform)
+    }
+
     /// The results of a closure that are not nil, for each signal. The closure is called on the loop's thread.
     func events<Element>(
         _ match: DBus.SignalMatch, capacity: Int, _ transform: @escaping @Sendable (DBus.Signal) -> Element?
     ) throws -> DBus.Events<Element> {
         let events = DBus.Events<Element>(on: try DBus.runningLoop(), capacity: capacity)
         let buffer = events.buffer
-        let number = CallbackTable.add(SignalHandler { if let element = transform($0) { buffer.push(element) } })
+        let number = CallbackTable.add(
+            SignalHandler { signal in
+                guard match.selects(signal), let element = transform(signal) else { return }
+                buffer.push(element)
+            })
         buffer.onClose { [self] in
             state.remove(buffer)
             CallbackTable.remove(number)
@@ -103,9 +160,11 @@ extension DBus.Connection {
         if let argument = match.argument0, argument.containsNUL {
             throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "'\(argument.shown)' contains a NUL")
         }
+        if match.sender != nil { try requireBus() }
         if isClosed { return nil }
+        let (path, argument) = match.isLocal ? (nil, nil) : (match.path?.description, match.argument0)
         return g_dbus_connection_signal_subscribe(
-            object, match.sender, match.interface, match.member, match.path?.description, match.argument0, match.flags,
+            object, match.sender, match.interface, match.member, path, argument, match.flags,
             { _, sender, path, interface, member, body, data in
                 guard let path, let interface, let member, let body,
                     let handler = CallbackTable.object(data, as: SignalHandler.self)

@@ -64,7 +64,7 @@ extension GIO.File {
             /// Threads: any.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> GIO.FileChange? {
                 if position == batch.count {
-                    batch = []
+                    (batch, position) = ([], 0)
                     guard let current = watch else { return nil }
                     watch = nil
                     guard let taken = try await current.get().next(isolation: actor) else { return nil }

@@ -124,7 +124,7 @@ extension DBus {
             description = try variant.read(as: "g") { String(text: $0) }
         }
         public func encoded() throws(VariantError) -> Variant {
-            if description.containsNUL || g_variant_is_signature(description) == 0 { throw .notASignature(description) }
+            if !DBus.isSignature(description) { throw .notASignature(description) }
             return Variant(sinking: g_variant_new_signature(description))
         }
     }

@@ -13,10 +13,10 @@ struct Page {
         """
         # Turns: how long each kind of item waits
 
-        A *pair* is two kinds of items, and one item of each kind is always ready. `make turns` runs each pair in each \
-        way to drive a loop (a *form*), with items that take \(lengths), and writes this page. Each combination is a \
-        *cell*. `make check` runs each pair once in each form, and varies the items' lengths. Both fail if a cell \
-        breaks the rule. Measured on \(date), release build:
+        A *pair* is two kinds of items, and one item of each kind is always ready. `make turns` writes this page. It \
+        runs each pair in each way to drive a loop (a *form*), with items that take \(lengths). Each combination is a \
+        *cell*. `make check` runs each pair once in each form, and varies the items' lengths. Both commands fail \
+        if a cell breaks the rule. Measured on \(date), release build:
 
             \(line)
 
@@ -26,18 +26,18 @@ struct Page {
         two turns of a ready kind, the other kind has at most one *row*: a slice, and the item during which the slice \
         ends. A row is 5 items of 1 ms, one item of 20 ms, or 4 ms of shorter items.
 
-        - A new run does not know which turns the last run left pending. So in short runs, one more item may come. A \
-        block may come up to three times in a pass, and its wake-up may be the item that the pass services. So in the \
-        form "until a date", whose runs have two passes, eight blocks of 1 ms may come.
+        - A new run does not know which turns the last run left pending. So in short runs, a kind may have one item \
+        more than a row. A block may run up to three times in a pass, and the block's wake-up may be the item that the \
+        pass services. So in the form "until a date", whose runs have two passes, eight blocks of 1 ms may run.
         - The host's turn lasts for up to three iterations, and ends early when the iterations have taken 4 ms. A \
-        source of the hub's priority, 0, may come once more.
+        source with priority 0, the hub's priority, may be dispatched once more.
         - If all kinds are ready at the same time, a kind waits at most for a row of one kind, and for one turn of \
         each other kind. Some kinds share their turns: source, perform and job; the two timers; the contexts. In short \
         runs, the wait is up to four times as long.
         - In a `GMainContext`, GLib's own order holds: while a source is ready, GLib dispatches no source of a lower \
         priority. Under a host, all our items have priority 0. So they wait while a source of priority -100 is always \
-        ready, as all timeouts and GTK's events do. The tables show such pairs as "GLib". The opposite does not \
-        happen: idle work of priority 200 has its turns beside our items.
+        ready, as all timeouts and GTK's events do. The tables show such pairs as "GLib". Sources of a lower priority \
+        than our items do not wait like this: idle work of priority 200 has its turns.
 
         The checks compare numbers of items and the thread's processor time. They ignore elapsed time, because other \
         processes may use the processor.
@@ -76,24 +76,25 @@ struct Page {
         ## In a run of ours
 
         In "4.1 33%", 4 is the largest number of the column's items between two turns of the row's kind, if the \
-        column's items take 1 ms. The number after the point is the same for items of 20 ms. The percentage is the \
-        row's share of the turns, if the items of both kinds take 1 ms. A cell has few turns, because it ends when \
-        each kind has had its turn again.
+        column's items take 1 ms. The number after the point is the corresponding number for items of 20 ms. The \
+        percentage is the row's share of the turns, if the items of both kinds take 1 ms. A cell has few turns, \
+        because it ends when each kind has had its turn again.
 
         \(matrix(.run))
 
         ## Under a host
 
-        The figures have the meaning explained above.
+        The figures have the same meaning as in the table above.
 
         \(matrix(.host))
 
         ## Beside the real CFRunLoop
 
-        The same programs ran on the toolchain's CFRunLoop with the kinds that it has. Our figures are before the dot \
-        (·), and CFRunLoop's behind it. The column "turns" gives the turns of the two kinds in a run, with items of 1 \
-        ms. The others give the longest wait of either kind with items of 20 ms, in milliseconds of processor time. \
-        "never": one kind had no turn for 250 ms, and the cell was ended. None of these figures is asserted.
+        The same programs also ran on the toolchain's CFRunLoop, with the kinds of items that exist there. Our \
+        figures are before the dot (·), and CFRunLoop's figures are behind the dot. The column "turns" gives the \
+        turns of the two kinds in a run, with items of 1 ms. The other columns give the longest wait of either kind \
+        with items of 20 ms, in milliseconds of processor time. "never": one kind had no turn for 250 ms, and the \
+        cell was ended. No test checks these figures.
 
         | pair | turns | \(RealLoop.forms.map(\.name).joined(separator: " | ")) |
         |---|---|\(String(repeating: "---|", count: RealLoop.forms.count))
