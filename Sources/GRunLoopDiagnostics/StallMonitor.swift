@@ -96,8 +96,8 @@ extension GRunLoop {
 
         /// Whether the monitor can take a backtrace of the loop's thread. This property is false if the signal cannot
         /// have a handler, or already had another handler when the monitor began. Then reports have no frames, and
-        /// callbacks of a host are not reported. The same is true while the loop's thread blocks the signal, but then
-        /// this property is true.
+        /// callbacks of a host are not reported. While the loop's thread blocks the signal, reports also lack frames
+        /// and callbacks, although this property is true.
         ///
         /// Threads: any.
         public var hasFrames: Bool { watcher.signalError == 0 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The primitive: awaits any pair of an _async function and its _finish function.
+// The primitive that awaits any pair of an _async function and its _finish function.
 
 public import CGRunGIO
 import GRunLoop
 
-/// The functions and types for GIO: files, streams and subprocesses. For everything else, there is
+/// The functions and types for GIO: files, streams and subprocesses. For all other asynchronous functions, use
 /// ``call(cancellable:keeping:isolation:_:finish:)``.
 public enum GIO {
     /// The place where a finish function of C stores its error.
@@ -12,8 +12,8 @@ public enum GIO {
 
     /// Starts an asynchronous operation of a GLib library, and awaits its result.
     ///
-    /// The function works for each pair of functions that takes a `GAsyncReadyCallback`: those of GIO, GTK, libsoup,
-    /// libportal and others.
+    /// The function works for each pair of functions that uses a `GAsyncReadyCallback`, for example in GIO, GTK,
+    /// libsoup and libportal.
     ///
     /// ```swift
     /// let file = try await GIO.call { cancellable, done, data in
@@ -23,31 +23,33 @@ public enum GIO {
     /// }
     /// ```
     ///
-    /// Both closures are called in the caller's isolation, so they need not be `@Sendable`, and neither need the value.
-    /// `finish` is called once, even if the operation fails. If `finish` stores an error, the call throws this error,
-    /// and the value of `finish` is dropped.
+    /// Both closures are called in the caller's isolation. So the closures need not be `@Sendable`, and the value need
+    /// not be `Sendable`. `finish` is called once, even if the operation fails. If `finish` stores an error, the call
+    /// throws this error, and the value of `finish` is dropped.
     ///
     /// Cancelling the task cancels the operation, as soon as the loop runs. The call then still waits until the library
     /// has called back. So the caller may free memory that the operation uses, except after a
-    /// `GRunLoop.LoopEndedError`. To be safe in this case, too, let an object own the memory, and pass the object as
-    /// `keeping`. After the end of the loop, GIO never completes such an operation, so its descriptors stay open.
+    /// `GRunLoop.LoopEndedError`. To be safe after this error, too, let an object own the memory, and pass the object
+    /// as `keeping`. After the end of the loop, GIO never completes the operation, so the operation's descriptors stay
+    /// open.
     ///
     /// If a method has no cancellable, `begin` ignores its first argument. Cancelling the task then has no effect.
     ///
     /// - Parameters:
     ///   - cancellable: a cancellable of the program. Cancelling it also cancels the operation. One cancellable can
-    ///     serve many calls, at the same time and in succession. After a call, it has no handler of this call.
+    ///     serve many calls, at the same time and in succession. After a call, the call's handler is removed from the
+    ///     cancellable.
     ///   - object: an object that is retained until the library has called back, even if the loop ends before that.
     ///   - isolation: the caller's actor. Do not pass this argument.
-    ///   - begin: starts the operation, and passes its three arguments to the library. The library must call the
-    ///     callback once. If the closure throws, it must not have started the operation.
-    ///   - finish: calls the finish function. The closure gets the source object, which is nil if the function is a
-    ///     static one, the result, and the place for the error.
+    ///   - begin: a closure that starts the operation, and passes its three arguments to the library. The library must
+    ///     call the callback once. If the closure throws an error, it must not have started the operation.
+    ///   - finish: a closure that calls the finish function. The closure gets the source object, the result and the
+    ///     place for the error. The source object is nil if the function is static.
     /// - Returns: the value of `finish`.
     /// - Throws: the ``GLibError`` that `finish` has stored. `CancellationError` if the task was cancelled before the
     ///   call, or if this task or `cancellable` has cancelled the operation. ``WrongThreadError`` if no loop of the
     ///   calling thread would complete the operation. `GRunLoop.LoopEndedError` if the loop ends before the operation
-    ///   does. The error of `begin`.
+    ///   does. Also the error of `begin`.
     ///
     /// Threads: a thread that runs a loop: the main actor, an actor or a task on a loop's executor, or a callback of a
     /// loop. The corresponding GLib type is `GAsyncReadyCallback`.
@@ -74,7 +76,7 @@ public enum GIO {
         return try operation.take(outcome, finish)
     }
 
-    /// Awaits an operation that cancelling the task does not cancel, such as closing a stream.
+    /// Awaits an operation that the task's cancellation must not cancel, such as closing a stream.
     ///
     /// - Parameter begin: starts the operation without a cancellable.
     static func callToTheEnd<Value>(
@@ -88,7 +90,7 @@ public enum GIO {
         return try operation.take(await operation.wait(), finish)
     }
 
-    /// Whether the calling thread is running the context in which GIO completes an operation that begins now.
+    /// True if the calling thread runs the context in which GIO would complete a new operation.
     static var isOnLoop: Bool {
         let context = g_main_context_get_thread_default() ?? g_main_context_default()
         return g_main_context_is_owner(context) != 0

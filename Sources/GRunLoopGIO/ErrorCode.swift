@@ -16,17 +16,17 @@ extension GIO {
     /// }
     /// ```
     ///
-    /// The constants of C also work, such as `G_IO_ERROR_NOT_FOUND`, but only if they come from the module `CGRunGIO`.
-    /// Those of another module, such as the C module of a GTK binding, have another type. The corresponding GLib type
-    /// is `GIOErrorEnum`.
+    /// The constants of C, such as `G_IO_ERROR_NOT_FOUND`, also work, but only if they come from the module `CGRunGIO`.
+    /// The constants of another module, such as the C module of a GTK binding, have another type. The corresponding
+    /// GLib type is `GIOErrorEnum`.
     public struct ErrorCode: RawRepresentable, Hashable, Sendable, GLibErrorCode {
         /// The code of C.
         public let rawValue: Int32
 
-        /// Makes a code of a newer GLib from its value in C. Threads: any.
+        /// Makes a code that only a newer GLib has, from the code's value in C. Threads: any.
         public init(rawValue: Int32) { self.rawValue = rawValue }
 
-        /// The operation failed for another reason than the other codes.
+        /// The operation failed for a reason that has no other code.
         public static let failed = ErrorCode(rawValue: 0)
         /// There is no such file, program or name.
         public static let notFound = ErrorCode(rawValue: 1)
@@ -72,7 +72,7 @@ extension GIO {
         public static let readOnly = ErrorCode(rawValue: 21)
         /// The backup cannot be created.
         public static let cannotCreateBackup = ErrorCode(rawValue: 22)
-        /// The entity tag is not the expected one.
+        /// The entity tag is not the expected tag.
         public static let wrongEtag = ErrorCode(rawValue: 23)
         /// The time limit has passed.
         public static let timedOut = ErrorCode(rawValue: 24)

@@ -28,7 +28,8 @@ public struct GLibError: Error, Hashable, Sendable, CustomStringConvertible {
     public let code: Int32
     /// The text for people, in the language of the process.
     public let message: String
-    /// The name of an error that came over D-Bus, such as `org.freedesktop.DBus.Error.AccessDenied`; otherwise nil.
+    /// The D-Bus name of an error that came over D-Bus, such as `org.freedesktop.DBus.Error.AccessDenied`; otherwise
+    /// nil.
     public let dbusName: String?
 
     /// Creates an error, for example the error that a method of an exported D-Bus object throws.
@@ -43,7 +44,7 @@ public struct GLibError: Error, Hashable, Sendable, CustomStringConvertible {
         self.init(domain: GIO.ErrorCode.errorDomain, code: code.rawValue, message: message)
     }
 
-    /// Creates an error that a D-Bus peer gets under this name, such as `org.example.Error.TooManyNotes`.
+    /// Creates an error that is sent to a D-Bus peer under this name, such as `org.example.Error.TooManyNotes`.
     ///
     /// Threads: any. The corresponding GLib function is `g_dbus_error_new_for_dbus_error`.
     public init(dbusName: String, _ message: String) {
@@ -69,7 +70,7 @@ public struct GLibError: Error, Hashable, Sendable, CustomStringConvertible {
         g_error_free(error)
     }
 
-    /// Whether the error has this domain and code. The corresponding GLib function is `g_error_matches`.
+    /// Returns whether the error has this domain and code. The corresponding GLib function is `g_error_matches`.
     public func matches(_ code: some GLibErrorCode) -> Bool {
         domain == type(of: code).errorDomain && self.code == Int32(truncatingIfNeeded: code.rawValue)
     }
@@ -84,7 +85,7 @@ public struct GLibError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The domain as a text, such as `g-io-error-quark`.
     public var domainName: String { g_quark_to_string(domain).map { String(cString: $0) } ?? "unknown domain" }
 
-    /// The message, and in parentheses the domain and the code.
+    /// The message, followed by the domain and the code in parentheses.
     public var description: String {
         "\(message) (\(domainName) \(code)\(dbusName.map { ", " + $0 } ?? ""))"
     }
@@ -97,7 +98,7 @@ public struct GLibError: Error, Hashable, Sendable, CustomStringConvertible {
     ///
     /// - Parameter body: calls the function with the place for its error.
     /// - Returns: the value of `body`.
-    /// - Throws: the error that the function has stored. Then the value of `body` is dropped.
+    /// - Throws: the error that the function has stored. In this case the value of `body` is dropped.
     public static func check<Value>(_ body: (GIO.ErrorPlace) -> Value) throws(GLibError) -> Value {
         var error: UnsafeMutablePointer<GError>?
         let value = body(&error)
@@ -107,7 +108,7 @@ public struct GLibError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension GIO {
-    /// Whether an error of this code is stored.
+    /// Returns whether an error with this code is stored.
     static func has(_ place: ErrorPlace, _ code: ErrorCode) -> Bool {
         g_error_matches(place.pointee, ErrorCode.errorDomain, code.rawValue) != 0
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reference to a GObject, released by Swift.
+// A reference to a GObject, which Swift releases.
 
 import CGRunGIO
 
@@ -21,12 +21,12 @@ extension OpaquePointer: GObjectPointer {
 
 /// Owns one reference to a GObject, and releases this reference when Swift releases the `GRef`.
 ///
-/// Use the initializer for the way in which C gives the object away: see its documentation for *transfer full*,
-/// *transfer none* and *floating*.
+/// Choose the initializer by the ownership of the C function's result: the function's documentation says *transfer
+/// full*, *transfer none* or *floating*.
 ///
-/// Threads: those of the object. The `GRef` is not `Sendable`, because its last reference is released where Swift
-/// releases it: a widget must not go on another thread than GTK's. The corresponding GLib functions are `g_object_ref`
-/// and `g_object_unref`.
+/// Threads: those of the object. The `GRef` is not `Sendable`, because Swift may release it on any thread that uses it.
+/// A widget, for example, must be released on GTK's thread. The corresponding GLib functions are `g_object_ref` and
+/// `g_object_unref`.
 public final class GRef<Pointer: GObjectPointer> {
     /// The object, which lives as long as the `GRef`. Swift may release the `GRef` after its last use, so keep the
     /// `GRef` in a property, or use `withExtendedLifetime`. Threads: those of the object.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value behind a lock. The lock is the core's and not a `Mutex`, because the Thread Sanitizer does not understand
-// Swift's `Mutex`, and would report false data races.
+// A value behind a lock. The lock is the core's `Lock` and not a `Mutex`, because the Thread Sanitizer does not
+// understand Swift's `Mutex`, and would report false data races.
 
 import CGRun
 import GRunLoop
@@ -13,8 +13,9 @@ final class Guarded<Value>: @unchecked Sendable {
 
     deinit { Lock.giveBack(lock) }
 
-    /// Calls `body` with the lock held. Objects that must be released are returned by `body`, so that the caller
-    /// releases them after unlocking. Do not store a bare closure as `Value`: each call would wrap it once more.
+    /// Calls `body` with the lock held. If objects must be released, `body` returns them, so that the caller releases
+    /// them after unlocking. Do not store a bare closure as `Value`, because each call would wrap the closure once
+    /// more.
     func withLock<Result>(_ body: (inout Value) -> Result) -> Result {
         lock.lock()
         defer { lock.unlock() }

@@ -4,7 +4,7 @@
 import CGRunGIO
 import GRunLoop
 
-/// The state of one call. The library owns a reference until it has called back, and so does the loop.
+/// The state of one call. Until the library has called back, the library and the loop each own a reference.
 ///
 /// Like the core's mailboxes, an operation is an actor and its own executor, so it can keep the job of the suspended
 /// task. The callback runs this job, and then the task continues on its own executor.
@@ -34,8 +34,8 @@ actor Operation: SerialExecutor, AsyncWaiter {
     private struct State {
         var outcome: Outcome?
         var suspended: SuspendedJob?
-        /// How many threads are cancelling the operation now. Cancelling may call back before it returns. The callback
-        /// then must not run the task, because Swift's runtime may have locked the task's list of handlers.
+        /// How many threads are cancelling the operation now. The callback may be called inside the cancellation. In
+        /// that case it must not run the task, because Swift's runtime may hold the lock of the task's handlers.
         var cancelling = 0
     }
 
@@ -75,7 +75,7 @@ actor Operation: SerialExecutor, AsyncWaiter {
 
     // MARK: The task that waits
 
-    /// Returns the outcome. The calling task stays suspended until there is one. Call this function once.
+    /// Returns the outcome. The calling task stays suspended until there is an outcome. Call this function once.
     func wait() -> Outcome { state.withLock { $0.outcome } ?? .loopEnded }
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { asUnownedSerialExecutor() }
@@ -99,7 +99,7 @@ actor Operation: SerialExecutor, AsyncWaiter {
 
     /// Called by the library, on the thread that runs the context in which the operation began.
     fileprivate nonisolated func isReady(_ source: UnsafeMutablePointer<GObject>?, _ result: OpaquePointer) {
-        // If the loop has ended, the task was resumed already.
+        // If the loop has ended, the loop's end has already resumed the task.
         guard loop.removeWaiter(self) else { return }
         resume(.finished(Completion(retaining: source, result)))
     }

@@ -12,8 +12,9 @@ extension GIO {
     /// for try await line in try await notes.read().lines { print(line) }
     /// ```
     ///
-    /// The properties of a `File` do no input and output. The functions with `async` do, and they need a thread that
-    /// runs a loop: see ``GIO/call(cancellable:keeping:isolation:_:finish:)``. Cancelling the task cancels them.
+    /// The properties of a `File` perform no input and output. The `async` functions perform input and output, and need
+    /// a thread that runs a loop: see ``GIO/call(cancellable:keeping:isolation:_:finish:)``. Cancelling the task
+    /// cancels these functions.
     ///
     /// Threads: any, because a `GFile` never changes. The corresponding GLib type is `GFile`.
     public final class File: Sendable {
@@ -47,8 +48,8 @@ extension GIO {
             self.init(full: try withCString(of: pathBytes) { g_file_new_for_path($0) })
         }
 
-        /// Makes the file of a URI, such as `file:///tmp/a%20b`. Without a service for its scheme, such as gvfs, the
-        /// asynchronous functions of the file throw ``GIO/ErrorCode/notSupported``.
+        /// Makes the file of a URI, such as `file:///tmp/a%20b`. If no service such as gvfs supports the URI's scheme,
+        /// the asynchronous functions of the file throw ``GIO/ErrorCode/notSupported``.
         ///
         /// - Throws: ``GIO/ErrorCode/invalidArgument`` if the URI contains a NUL.
         ///
@@ -90,8 +91,8 @@ extension GIO {
         /// `g_file_get_parent`.
         public var parent: File? { g_file_get_parent(pointer).map { File(full: $0) } }
 
-        /// The local path; nil if the file has none, or if the path is not UTF-8. See ``pathBytes``. Threads: any. The
-        /// corresponding GLib function is `g_file_get_path`.
+        /// The local path; nil if the file has no local path, or if the path is not UTF-8. See ``pathBytes``. Threads:
+        /// any. The corresponding GLib function is `g_file_get_path`.
         public var path: String? { pathBytes.flatMap { String(validating: $0, as: UTF8.self) } }
 
         /// The bytes of the local path, without a NUL at the end; nil if the file has no local path. Threads: any. The
@@ -101,8 +102,8 @@ extension GIO {
         /// The URI of the file. Threads: any. The corresponding GLib function is `g_file_get_uri`.
         public var uri: String { takeText(g_file_get_uri(pointer)) ?? "" }
 
-        /// The last part of the path; empty if the file has none. Bytes that are not UTF-8 become U+FFFD, so do not
-        /// make a path of the result then. Threads: any. The corresponding GLib function is `g_file_get_basename`.
+        /// The last part of the path; empty if the file has no path. Bytes that are not UTF-8 become U+FFFD, so do not
+        /// use the result to make a path. Threads: any. The corresponding GLib function is `g_file_get_basename`.
         public var basename: String { takeText(g_file_get_basename(pointer)) ?? "" }
 
         /// The path or the URI as a text for people. Threads: any. The corresponding GLib function is
@@ -112,8 +113,8 @@ extension GIO {
 }
 
 extension GIO.File: Hashable, CustomStringConvertible {
-    /// Whether both files have the same name and place. Two names of one file, such as a link and its target, differ.
-    /// The corresponding GLib function is `g_file_equal`.
+    /// Returns whether both files have the same name and place. Two names of one file, such as a link and its target,
+    /// are not equal. The corresponding GLib function is `g_file_equal`.
     public static func == (one: GIO.File, other: GIO.File) -> Bool { g_file_equal(one.pointer, other.pointer) != 0 }
 
     /// Adds the hash of the name and place. The corresponding GLib function is `g_file_hash`.

@@ -22,11 +22,12 @@ extension GIO.FileInfo {
         case int64(Int64)
         /// A list of texts.
         case strings([String])
-        /// An object, such as the icon: use functions of C with ``GIO/FileInfo/pointer``.
+        /// An object, such as the icon. To get the object, call C functions with ``GIO/FileInfo/pointer``.
         case object
     }
 
-    /// The value of an attribute, such as `unix::inode`; nil if the attribute was not read, or if the file has none.
+    /// Returns the value of an attribute, such as `unix::inode`; nil if the attribute was not read, or if the file does
+    /// not have it.
     ///
     /// The corresponding GLib function is `g_file_info_get_attribute_data`.
     public func attribute(_ name: String) -> Attribute? {
@@ -56,7 +57,7 @@ extension GIO.FileInfo {
         return Self.texts(list)
     }
 
-    /// Copies a list of texts of C that ends with NULL.
+    /// Copies a NULL-terminated list of C strings.
     private static func texts(_ list: gpointer) -> [String] {
         var each = list.assumingMemoryBound(to: UnsafePointer<CChar>?.self)
         var texts: [String] = []

@@ -9,7 +9,7 @@ extension GIO {
     public struct FileChange: Hashable, Sendable {
         /// The kind of a change.
         public enum Kind: Hashable, Sendable {
-            /// The content changed. GIO reports this at most once in 800 ms for each file.
+            /// The content changed. For each file, GIO reports this change at most once in 800 ms.
             case changed
             /// Probably the last change of the content in a series.
             case changesDone
@@ -39,11 +39,11 @@ extension GIO {
         public let file: File
         /// The other name of a file that was renamed or moved; nil if there is none.
         public let otherFile: File?
-        /// How many older changes were dropped before this one, because the task was slow and the buffer was full.
+        /// How many older changes were dropped before this change, because the task was slow and the buffer was full.
         public internal(set) var droppedBefore = 0
     }
 
-    /// The changes that the task has not taken yet: the latest ones, and the number of those that were dropped.
+    /// The changes that the task has not taken yet: the latest changes, and the number of dropped changes.
     final class FileChangeBatch: @unchecked Sendable {
         private var changes: [FileChange]
         private var dropped = 0
@@ -54,8 +54,8 @@ extension GIO {
             self.limit = limit
         }
 
-        /// Adds later changes. Drops the oldest ones only when there are twice as many as the limit allows, so that a
-        /// change moves no other change on average.
+        /// Adds later changes. Drops the oldest changes only when there are twice as many as the limit allows, so that
+        /// few changes are moved in memory.
         func append(_ later: FileChangeBatch) {
             changes += later.changes
             if changes.count / 2 >= limit { dropOldest() }
@@ -67,7 +67,8 @@ extension GIO {
             dropped += excess
         }
 
-        /// The latest changes, at most as many as the limit allows. The first one says how many were dropped.
+        /// Returns the latest changes, at most as many as the limit allows. The first change contains the number of
+        /// dropped changes.
         func limited() -> [FileChange] {
             dropOldest()
             changes[0].droppedBefore = dropped
@@ -77,7 +78,7 @@ extension GIO {
 }
 
 extension GIO.FileChange.Kind {
-    /// Nil for an event that GIO does not send with our flags.
+    /// Returns nil for an event that GIO does not send with the library's flags.
     init?(_ event: GFileMonitorEvent) {
         switch event {
         case G_FILE_MONITOR_EVENT_CHANGED: self = .changed

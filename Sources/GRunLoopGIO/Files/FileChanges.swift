@@ -9,7 +9,7 @@ extension GIO.File {
     /// ``changes(bufferingLatest:)``. Threads: any.
     public var changes: Changes { changes(bufferingLatest: 1024) }
 
-    /// The changes of this file, or of the files in this folder, but not of those in its subfolders.
+    /// Returns the changes of this file, or of the files in this folder, but not the changes in subfolders.
     ///
     /// ```swift
     /// for try await change in folder.changes {
@@ -17,10 +17,12 @@ extension GIO.File {
     /// }
     /// ```
     ///
-    /// An iterator begins to watch when it is made. The sequence ends only with the task, the iterator or the loop.
+    /// An iterator begins to watch when it is made. The sequence ends only when the task is cancelled, the iterator is
+    /// released, or the loop ends.
     ///
-    /// - Parameter count: how many changes wait for a slow task. Then the oldest ones are dropped, and
-    ///   ``GIO/FileChange/droppedBefore`` of the next element says how many. Zero and negative numbers count as 1.
+    /// - Parameter count: the largest number of changes that can wait for a slow task. If there are more, the oldest
+    ///   changes are dropped. ``GIO/FileChange/droppedBefore`` of the next element is the number of dropped changes.
+    ///   Zero and negative numbers count as 1.
     ///
     /// Threads: any. The corresponding GLib function is `g_file_monitor`, with `G_FILE_MONITOR_WATCH_MOVES`.
     public func changes(bufferingLatest count: Int) -> Changes { Changes(file: self, limit: max(1, count)) }
@@ -30,7 +32,8 @@ extension GIO.File {
         let file: GIO.File
         let limit: Int
 
-        /// Makes an iterator, which watches from now on. If this fails, the iterator's first element is an error.
+        /// Makes an iterator, which begins to watch immediately. If the watch cannot begin, the iterator's first call
+        /// throws the error.
         ///
         /// Threads: a thread that runs a loop.
         public func makeAsyncIterator() -> Iterator { Iterator(of: file, limit: limit) }

@@ -4,7 +4,7 @@
 import CGRunGIO
 
 extension GIO.File {
-    /// The files in this folder, in no particular order, without those in its subfolders.
+    /// Returns the files in this folder, in no particular order, without the files in subfolders.
     ///
     /// ```swift
     /// for try await info in folder.children() where info.type == .regular {
@@ -15,7 +15,7 @@ extension GIO.File {
     /// - Parameters:
     ///   - attributes: the attributes to read. The name is always read, because it is in each element's
     ///     ``GIO/FileInfo/file``. Reading `standard::content-type` opens each file.
-    ///   - followsLinks: whether the facts about a symbolic link are about its target.
+    ///   - followsLinks: if true, the facts of a symbolic link describe its target.
     ///
     /// Threads: any. The corresponding GLib function is `g_file_enumerate_children_async`.
     public func children(_ attributes: String = Children.usual, followsLinks: Bool = true) -> Children {
@@ -25,10 +25,11 @@ extension GIO.File {
     /// The files in a folder, for `for try await`: see ``children(_:followsLinks:)``.
     ///
     /// An iterator opens the folder when the task asks for the first element. The iterator reads 100 files at a time,
-    /// and the next ones only when the task asks for them. Releasing the iterator closes the folder. Threads: any.
+    /// and reads further files only when the task asks for them. Releasing the iterator closes the folder. Threads:
+    /// any.
     public struct Children: AsyncSequence, Sendable {
         /// The attributes that the properties of ``GIO/FileInfo`` need, except the content type and the entity tag. The
-        /// content type is that of the name. Threads: any.
+        /// content type is derived from the name. Threads: any.
         public static let usual = """
             standard::name,standard::display-name,standard::type,standard::size,standard::is-hidden,\
             standard::is-symlink,standard::symlink-target,standard::fast-content-type,time::modified,\
@@ -46,13 +47,13 @@ extension GIO.File {
         public struct Iterator: AsyncIteratorProtocol {
             private let children: Children
             private var enumerator: GRef<UnsafeMutablePointer<GFileEnumerator>>?
-            /// The files that were read, the next one last.
+            /// The files that were read, in reverse order: the next file is last.
             private var batch: [GIO.FileInfo] = []
             private var hasEnded = false
 
             init(_ children: Children) { self.children = children }
 
-            /// Returns the next file; nil after the last one, and after an error.
+            /// Returns the next file; nil after the last file, and after an error.
             ///
             /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/notDirectory``; the errors of
             ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
@@ -70,7 +71,7 @@ extension GIO.File {
             /// Threads: a thread that runs a loop.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> GIO.FileInfo? {
                 if batch.isEmpty, !hasEnded {
-                    // After an error, or a cancellation, the sequence has ended.
+                    // An error or a cancellation ends the sequence.
                     hasEnded = true
                     let opened: GRef<UnsafeMutablePointer<GFileEnumerator>>
                     if let enumerator { opened = enumerator } else { opened = try await open(isolation: actor) }

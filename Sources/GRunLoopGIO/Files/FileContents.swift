@@ -10,7 +10,8 @@ extension GIO.File {
     ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_load_contents_async`. This
-    /// function reads on GIO's thread pool into the array itself, in one piece if the size of the file is known.
+    /// function reads directly into the array, on GIO's thread pool. If the size of the file is known, it reads the
+    /// file in one piece.
     nonisolated(nonsending) public func contents() async throws -> [UInt8] {
         try await GIO.onPool { [self] cancellable, error -> [UInt8]? in
             guard let stream = g_file_read(pointer, cancellable, error) else { return nil }
@@ -24,9 +25,9 @@ extension GIO.File {
         }
     }
 
-    /// Reads the whole file as UTF-8. A NUL is a character like others.
+    /// Reads the whole file as UTF-8. A NUL is an ordinary character.
     ///
-    /// - Throws: ``GIO/ErrorCode/invalidData`` if the content is not UTF-8; otherwise as ``contents()``.
+    /// - Throws: ``GIO/ErrorCode/invalidData`` if the content is not UTF-8; the errors of ``contents()``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_load_contents_async`.
     nonisolated(nonsending) public func text() async throws -> String {
@@ -37,10 +38,10 @@ extension GIO.File {
     }
 
     /// Replaces the content of the file, or creates the file. The replacement is atomic: another program sees either
-    /// the old content or the new one.
+    /// the old content or the new content.
     ///
     /// There is an exception. If the file is a symbolic link, has several hard links, or is in a folder that is not
-    /// writable, GIO writes into the file itself. Then an error leaves an incomplete content. With
+    /// writable, GIO writes into the existing file. In this case, an error leaves the file incomplete. With
     /// ``CreateOptions/replacesDestination``, GIO replaces a link by a new file.
     ///
     /// - Parameters:
@@ -58,7 +59,8 @@ extension GIO.File {
         _ bytes: [UInt8], etag: String? = nil, makeBackup: Bool = false, options: CreateOptions = []
     ) async throws -> String? {
         let etag = try etag.map(withoutNUL)
-        // g_file_replace_contents() replaces the old content by an incomplete one if it cannot write all bytes.
+        // This code does not call g_file_replace_contents(), which leaves an incomplete file if it cannot write all
+        // bytes.
         return try await GIO.onPool { [self] cancellable, error -> String?? in
             let flags = options.flags
             guard let stream = g_file_replace(pointer, etag, makeBackup ? 1 : 0, flags, cancellable, error) else {
@@ -66,7 +68,7 @@ extension GIO.File {
             }
             defer { g_object_unref(stream) }
             let output: UnsafeMutablePointer<GOutputStream> = cast(stream)
-            // Closing itself may report a cancellation after it has replaced the file.
+            // g_output_stream_close() may report a cancellation even after it has replaced the file.
             if writeAll(bytes, to: output, cancellable, error),
                 g_cancellable_set_error_if_cancelled(cancellable, error) == 0,
                 g_output_stream_close(output, nil, error) != 0
@@ -81,7 +83,7 @@ extension GIO.File {
     /// Replaces the content of the file by a text in UTF-8.
     ///
     /// - Returns: the new entity tag: see ``replaceContents(_:etag:makeBackup:options:)-([UInt8],_,_,_)``.
-    /// - Throws: as that function.
+    /// - Throws: the errors of that function.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_replace_contents_async`.
     @discardableResult nonisolated(nonsending) public func replaceContents(
@@ -90,7 +92,7 @@ extension GIO.File {
         try await replaceContents(Array(text.utf8), etag: etag, makeBackup: makeBackup, options: options)
     }
 
-    /// How GIO creates a file. The corresponding GLib type is `GFileCreateFlags`.
+    /// Options for the creation of a file. The corresponding GLib type is `GFileCreateFlags`.
     public struct CreateOptions: OptionSet, Sendable {
         /// The flags of C.
         public let rawValue: UInt32
@@ -100,14 +102,14 @@ extension GIO.File {
 
         /// Only the current user may access the new file.
         public static let isPrivate = CreateOptions(rawValue: cglib_file_create_private.rawValue)
-        /// The new file does not get the owner, the permissions and the links of the old one.
+        /// The new file does not get the owner, the permissions and the links of the old file.
         public static let replacesDestination = CreateOptions(rawValue: cglib_file_create_replace_destination.rawValue)
 
         var flags: GFileCreateFlags { GFileCreateFlags(rawValue: rawValue) }
     }
 }
 
-/// Reads a stream to its end, on the calling thread. Returns nil if it has stored an error.
+/// Reads a stream to its end, on the calling thread. On failure, stores an error and returns nil.
 ///
 /// - Parameter size: the probable number of bytes. Zero means that the number is not known.
 func readToEnd(
@@ -115,13 +117,14 @@ func readToEnd(
     _ cancellable: UnsafeMutablePointer<GCancellable>?, _ error: GIO.ErrorPlace
 ) -> [UInt8]? {
     var bytes: [UInt8] = []
-    // One byte more than the file has, so that the first piece also finds the end. The file may be sparse and huge.
+    // The capacity is one byte larger than the file, so that the first read also finds the end. The capacity is
+    // limited, because the file may be sparse and huge.
     var capacity = max(min(size, 1 << 30) + 1, 1 << 16)
     while true {
         var isAtEnd = false
         let piece = [UInt8](unsafeUninitializedCapacity: capacity) { memory, count in
             while count < memory.count, !isAtEnd {
-                // A cancellation ends the reading only between two calls.
+                // A cancellation takes effect only between two read calls, so each call reads a limited piece.
                 let rest = UnsafeMutableBufferPointer(rebasing: memory[count...].prefix(1 << 24))
                 let got = g_input_stream_read(stream, rest.baseAddress, gsize(rest.count), cancellable, error)
                 if got > 0 { count += got } else { isAtEnd = true }
@@ -134,7 +137,7 @@ func readToEnd(
     }
 }
 
-/// A pointer to the same object, as another class of C.
+/// Returns a pointer to the same object, with the type of another C class.
 func cast<From, To>(_ object: UnsafeMutablePointer<From>) -> UnsafeMutablePointer<To> {
     UnsafeMutableRawPointer(object).assumingMemoryBound(to: To.self)
 }

@@ -4,8 +4,8 @@
 import CGRunGIO
 
 extension GIO.File {
-    /// Copies the file. The destination appears, or is replaced, when the copy is complete. Until then, the copy has a
-    /// name that begins with `.grun-`, in the same folder. A folder is not copied: the function then throws
+    /// Copies the file. The destination appears, or is replaced, when the copy is complete. Until then, the copy is in
+    /// the same folder, under a name that begins with `.grun-`. For a folder, the function throws
     /// ``GIO/ErrorCode/wouldRecurse``.
     ///
     /// ```swift
@@ -21,7 +21,7 @@ extension GIO.File {
     ///     report. The last report comes before the function returns.
     /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/exists``; the errors of
     ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``. After an error or a cancellation, the destination is
-    ///   as it was.
+    ///   unchanged.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_copy_async`. This function calls
     /// `g_file_copy` on GIO's thread pool.
@@ -36,19 +36,19 @@ extension GIO.File {
     }
 
     /// Moves or renames the file or the folder. If the destination is on another file system, GIO copies a file and
-    /// deletes the original. A folder is not copied: the function then throws ``GIO/ErrorCode/wouldRecurse``.
+    /// deletes the original. It does not copy a folder; in that case, the function throws
+    /// ``GIO/ErrorCode/wouldRecurse``.
     ///
     /// - Parameters:
     ///   - destination: the new file itself, not the folder for it.
     ///   - options: how GIO moves.
     ///   - progress: called in the caller's isolation, if GIO copies the file: see ``copy(to:options:progress:)``.
     /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/exists``; the errors of
-    ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``. After an error or a cancellation, both files are as
-    ///   they were, with one exception: if a copied original cannot be deleted, both files exist, and the error is
-    ///   thrown.
+    ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``. After an error or a cancellation, both files are
+    ///   unchanged, with one exception. If GIO has copied the file but cannot delete the original, both files exist.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_move_async`. This function calls
-    /// `g_file_move` on GIO's thread pool, because GLib before 2.72 has no asynchronous one.
+    /// `g_file_move` on GIO's thread pool, because GLib before 2.72 has no asynchronous function for moves.
     nonisolated(nonsending) public func move(
         to destination: GIO.File, options: CopyOptions = [], progress: ((CopyProgress) -> Void)? = nil
     ) async throws {
@@ -67,7 +67,7 @@ extension GIO.File {
         }
     }
 
-    /// How GIO copies and moves a file. The corresponding GLib type is `GFileCopyFlags`.
+    /// Options for copying and moving a file. The corresponding GLib type is `GFileCopyFlags`.
     public struct CopyOptions: OptionSet, Sendable {
         /// The flags of C.
         public let rawValue: UInt32
@@ -79,19 +79,19 @@ extension GIO.File {
         public static let overwrites = CopyOptions(rawValue: cglib_file_copy_overwrite.rawValue)
         /// A destination that is replaced is kept in a file whose name has a `~` at its end.
         public static let makesBackup = CopyOptions(rawValue: cglib_file_copy_backup.rawValue)
-        /// A symbolic link itself is copied, not its target.
+        /// A symbolic link is copied as a link; its target is not copied.
         public static let copiesLinks = CopyOptions(rawValue: cglib_file_copy_nofollow.rawValue)
-        /// All attributes of the file are copied, not only the usual ones.
+        /// All attributes of the file are copied, not only the usual attributes.
         public static let copiesAllMetadata = CopyOptions(rawValue: cglib_file_copy_all_metadata.rawValue)
         /// The file is moved only if it need not be copied; otherwise ``GIO/ErrorCode/notSupported`` is thrown.
         public static let renamesOnly = CopyOptions(rawValue: cglib_file_copy_no_fallback_for_move.rawValue)
-        /// The new file has the permissions of any new file, not those of the original.
+        /// The new file gets the default permissions of new files, and not the permissions of the original.
         public static let usesDefaultPermissions = CopyOptions(rawValue: cglib_file_copy_default_permissions.rawValue)
 
         var flags: GFileCopyFlags { GFileCopyFlags(rawValue: rawValue) }
     }
 
-    /// How much of a file is copied. The corresponding GLib type is `GFileProgressCallback`.
+    /// The progress of a copy. The corresponding GLib type is `GFileProgressCallback`.
     public struct CopyProgress: Hashable, Sendable {
         /// The number of bytes that are copied.
         public let completed: Int64
@@ -110,13 +110,13 @@ extension GIO.File {
 
 /// Copies to a new file beside the destination, and then renames the new file.
 ///
-/// GIO itself leaves the incomplete part of a new file. After an error of writing, GIO replaces an existing file by
-/// such a part. GIO may also report a cancellation after it has replaced the file.
+/// GIO alone would leave an incomplete new file after an error. After a write error, GIO would even replace an existing
+/// file by an incomplete file. GIO may also report a cancellation after it has replaced the file.
 private func copyThroughPart(
     to file: GIO.File, _ options: GIO.File.CopyOptions, _ cancellable: UnsafeMutablePointer<GCancellable>?,
     _ error: GIO.ErrorPlace, _ copy: (OpaquePointer, GIO.File.CopyOptions) -> Bool
 ) -> Bool {
-    // If the file exists and must not be replaced, GIO says so.
+    // If the file exists and must not be replaced, GIO itself reports the error.
     let isRefused = !options.contains(.overwrites) && g_file_query_exists(file.pointer, nil) != 0
     guard !isRefused, let folder = file.parent, let id = takeText(g_uuid_string_random()),
         let part = GRef(full: g_file_get_child(folder.pointer, ".grun-\(id)"))

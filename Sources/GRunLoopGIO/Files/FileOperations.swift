@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about a file, and what changes the folder that it is in.
+// Reads facts about a file, and creates and deletes files and folders.
 
 import CGRunGIO
 
@@ -9,7 +9,7 @@ extension GIO.File {
     /// - Parameters:
     ///   - attributes: the attributes to read, such as `standard::*,owner::user`. Reading
     ///     `standard::content-type` opens the file; `standard::fast-content-type` does not.
-    ///   - followsLinks: whether the facts are about the target of a symbolic link, or about the link itself.
+    ///   - followsLinks: if true, the facts of a symbolic link describe its target; if false, the link itself.
     /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/notFound``; the errors of
     ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
@@ -26,7 +26,7 @@ extension GIO.File {
         return try info.orFailure()
     }
 
-    /// Returns whether there is such a file. A symbolic link exists only if its target does.
+    /// Returns whether the file exists. A symbolic link counts as existing only if its target exists.
     ///
     /// - Throws: any error except ``GIO/ErrorCode/notFound`` and ``GIO/ErrorCode/notDirectory``: see
     ///   ``info(_:followsLinks:)``.
@@ -34,7 +34,7 @@ extension GIO.File {
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_query_exists`.
     nonisolated(nonsending) public func exists() async throws -> Bool {
         do {
-            // Without the target of a symbolic link, GIO describes the link itself.
+            // If the target of a symbolic link does not exist, GIO returns facts about the link itself.
             return try await info(G_FILE_ATTRIBUTE_STANDARD_TYPE).type != .symbolicLink
         } catch GIO.ErrorCode.notFound, GIO.ErrorCode.notDirectory {
             return false
@@ -57,7 +57,7 @@ extension GIO.File {
 
     /// Moves the file or the folder to the trash.
     ///
-    /// - Throws: ``GIO/ErrorCode/notSupported`` if the file system has no trash, as `/tmp` usually; other
+    /// - Throws: ``GIO/ErrorCode/notSupported`` if the file system has no trash, as is usual for `/tmp`; other
     ///   ``GLibError``s; the errors of ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_trash_async`.
@@ -71,8 +71,8 @@ extension GIO.File {
 
     /// Creates the folder.
     ///
-    /// - Parameter withIntermediates: whether missing folders above it are created, too. Then cancelling the task may
-    ///   leave some of them.
+    /// - Parameter withIntermediates: whether missing parent folders are also created. If the task is cancelled, some
+    ///   of these folders may remain.
     /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/exists`` or ``GIO/ErrorCode/notFound``; the errors of
     ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
@@ -97,7 +97,7 @@ extension GIO.File {
 }
 
 extension Optional {
-    /// The value that a function of C returns unless it stores an error.
+    /// Returns the value of a C function, or throws the error that the function has stored.
     func orFailure() throws(GLibError) -> Wrapped {
         guard let self else { throw GLibError(.failed, "GIO has returned neither a value nor an error") }
         return self

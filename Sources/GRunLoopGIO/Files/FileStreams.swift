@@ -21,7 +21,7 @@ extension GIO.File {
 
     /// Creates the file, and opens it for writing.
     ///
-    /// - Throws: ``GIO/ErrorCode/exists`` if there is such a file already; other ``GLibError``s; the errors of
+    /// - Throws: ``GIO/ErrorCode/exists`` if the file exists already; other ``GLibError``s; the errors of
     ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_file_create_async`.
@@ -34,7 +34,7 @@ extension GIO.File {
         return try stream.orFailure()
     }
 
-    /// Opens the file for writing at its end. If there is no such file, creates it.
+    /// Opens the file for writing at its end. If the file does not exist, creates it.
     ///
     /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/permissionDenied``; the errors of
     ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
@@ -49,12 +49,12 @@ extension GIO.File {
         return try stream.orFailure()
     }
 
-    /// Opens a new content of the file for writing. ``GIO/OutputStream/close()`` replaces the old content by the new
-    /// one.
+    /// Opens a stream for the new content of the file. ``GIO/OutputStream/close()`` replaces the old content by the new
+    /// content.
     ///
-    /// If the stream is released without ``GIO/OutputStream/close()``, as after an error, the old content stays. With
-    /// functions of C it would be replaced by an incomplete one. For links there is the same exception as for
-    /// ``replaceContents(_:etag:makeBackup:options:)-([UInt8],_,_,_)``.
+    /// If the stream is released without ``GIO/OutputStream/close()``, for example after an error, the old content
+    /// stays. GIO itself would replace the old content by the incomplete new content. For links there is the same
+    /// exception as for ``replaceContents(_:etag:makeBackup:options:)-([UInt8],_,_,_)``.
     ///
     /// - Parameters:
     ///   - etag: the entity tag that the file must still have, from an earlier stream or from ``GIO/FileInfo/etag``.
@@ -70,7 +70,7 @@ extension GIO.File {
     ) async throws -> GIO.OutputStream {
         let etag = try etag.map(withoutNUL)
         // g_file_replace_async() drops its stream if the task is cancelled late, or if the loop ends. GIO would then
-        // replace the old content by an empty one.
+        // replace the file by an empty file.
         return try await GIO.onPool { [self] cancellable, error in
             g_file_replace(pointer, etag, makeBackup ? 1 : 0, options.flags, cancellable, error).map {
                 GIO.OutputStream(full: cast($0), isDiscardedUnlessClosed: true)

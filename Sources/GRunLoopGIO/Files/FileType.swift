@@ -6,11 +6,11 @@ extension GIO {
     public enum FileType: UInt32, Sendable {
         /// The kind is not known.
         case unknown
-        /// A file with a content.
+        /// A regular file, which has content.
         case regular
         /// A folder.
         case directory
-        /// A symbolic link, if the facts are not about its target.
+        /// A symbolic link, if the facts describe the link and not its target.
         case symbolicLink
         /// A socket, a FIFO or a device.
         case special

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GFileMonitor, and the mailbox that gets its events.
+// A GFileMonitor, and the mailbox that receives the monitor's events.
 
 import CGRunGIO
 import GRunLoop
 
-/// Watches a file until it is released.
+/// Watches a file until this object is released.
 final class FileWatch: Sendable {
     typealias Box = Mailbox<GIO.FileChangeBatch>
 
@@ -41,7 +41,7 @@ final class FileWatch: Sendable {
     }
 }
 
-/// A GFileMonitor. The mailbox invalidates it when it is closed.
+/// A GFileMonitor. When the mailbox is closed, it invalidates the monitor.
 private final class FileMonitor: Invalidatable {
     private nonisolated(unsafe) let monitor: UnsafeMutablePointer<GFileMonitor>
     /// The context that calls the handler of the monitor's signal.
@@ -71,7 +71,8 @@ private final class FileMonitor: Invalidatable {
         if g_main_context_is_owner(context) != 0 { return cancel() }
         let source = g_idle_source_new()
         g_source_set_priority(source, G_PRIORITY_DEFAULT)
-        // The source releases its data after the call, and even if the loop has ended and never makes the call.
+        // The source releases its data after the call. It also releases the data if the loop has ended and never makes
+        // the call.
         g_source_set_callback(source, { _ in 0 }, Unmanaged.passRetained(self).toOpaque()) { data in
             data.map { Unmanaged<FileMonitor>.fromOpaque($0).takeRetainedValue().cancel() }
         }

@@ -6,11 +6,12 @@ import CGRunGIO
 extension GIO {
     /// Runs `body` on GIO's thread pool, and awaits its value.
     ///
-    /// Use this function where GIO's own asynchronous function also takes the pool, but goes there once for each few
-    /// KiB, or where there is none. `body` must not call a closure of the program. It owns what it uses, because it may
+    /// Use this function if GIO has no asynchronous function, or if GIO's own function switches to the pool for every
+    /// few KiB. `body` must not call a closure of the program. `body` must own all objects that it uses, because it may
     /// still run after the loop has ended.
     ///
-    /// - Parameter body: returns nil if it has stored an error. A result counts, even if the task is cancelled.
+    /// - Parameter body: the blocking code. It returns nil if it has stored an error. If it returns a value, the call
+    ///   returns this value even if the task is cancelled.
     nonisolated(nonsending) static func onPool<Value: Sendable>(_ body: @escaping PoolWork<Value>.Body) async throws
         -> Value
     {
@@ -38,7 +39,7 @@ final class PoolWork<Value: Sendable>: AnyPoolWork, @unchecked Sendable {
         value = body.take()?(cancellable, error)
     }
 
-    /// Returns the value once. The error is also stored in `error`.
+    /// Returns the value; call this function once. If there is an error, also stores it in `error`.
     func finish(_ result: OpaquePointer, _ error: GIO.ErrorPlace) -> Result<Value, GLibError> {
         _ = g_task_propagate_boolean(result, error)
         return value.take().map { .success($0) } ?? .failure(GLibError(.failed, "no value and no error"))
@@ -53,7 +54,7 @@ class AnyPoolWork {
         _ cancellable: UnsafeMutablePointer<GCancellable>, _ done: @escaping GAsyncReadyCallback, _ data: gpointer
     ) {
         guard let task = g_task_new(nil, cancellable, done, data) as OpaquePointer? else { return }
-        // A function that has succeeded keeps its success, even if the task was cancelled after that.
+        // If the function succeeds, a later cancellation of the task must not replace the result.
         g_task_set_check_cancellable(task, 0)
         g_task_set_task_data(task, Unmanaged.passRetained(self).toOpaque()) { data in
             data.map { Unmanaged<AnyPoolWork>.fromOpaque($0).release() }

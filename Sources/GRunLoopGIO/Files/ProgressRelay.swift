@@ -21,13 +21,13 @@ final class ProgressRelay: Invalidatable {
         }
     }
 
-    /// For functions of C, as long as something else retains the relay.
+    /// The address for C functions. It is valid only while another reference retains the relay.
     var address: gpointer { Unmanaged.passUnretained(self).toOpaque() }
 
-    /// Nothing is left to do when the mailbox is closed: the operation continues until GIO ends it.
+    /// Does nothing when the mailbox is closed, because the operation continues until GIO ends it.
     func invalidate() {}
 
-    /// Starts `work`. When it completes, the operation gets its result before the task learns of the end.
+    /// Starts `work`. When `work` completes, the operation gets the result before the task is notified of the end.
     func start(
         _ work: AnyPoolWork, _ cancellable: UnsafeMutablePointer<GCancellable>, _ done: @escaping GAsyncReadyCallback,
         _ data: gpointer
@@ -47,7 +47,7 @@ private let relayCompletion: GAsyncReadyCallback = { source, result, data in
     Unmanaged<ProgressRelay>.fromOpaque(data).takeUnretainedValue().complete(source, result)
 }
 
-/// Called on GIO's thread pool. The task takes the report there, and continues on its own executor.
+/// Called on GIO's thread pool. The task takes the report on this thread, and continues on its own executor.
 private let reportProgress: GFileProgressCallback = { completed, total, data in
     guard let data else { return }
     let report = GIO.File.CopyProgress(completed: Int64(completed), total: Int64(total))

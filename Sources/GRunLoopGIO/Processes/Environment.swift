@@ -8,13 +8,13 @@ extension GIO.Subprocess {
     public struct Environment: Hashable, Sendable {
         /// Whether the process gets the variables of this process, before the changes.
         let isInherited: Bool
-        /// Nil: the variable is removed.
+        /// The changed variables and their new values. Nil means that the variable is removed.
         let changes: [String: String?]
 
         /// The variables of this process.
         public static let inherit = Environment(isInherited: true, changes: [:])
 
-        /// The variables of this process, with changes.
+        /// Makes an environment of the variables of this process, with changes.
         ///
         /// - Parameters:
         ///   - variables: the names and values of variables that are added or replaced.
@@ -26,7 +26,7 @@ extension GIO.Subprocess {
             return Environment(isInherited: true, changes: removed.merging(variables.mapValues { $0 }) { $1 })
         }
 
-        /// These variables and no others. The program is still looked up in the `PATH` of this process.
+        /// Makes an environment of only these variables. The program is still looked up in the `PATH` of this process.
         public static func only(_ variables: [String: String]) -> Self {
             Environment(isInherited: false, changes: variables.mapValues { $0 })
         }

@@ -39,8 +39,8 @@ struct ProcessLauncher {
         let writing = O_WRONLY | O_CREAT | O_TRUNC
         if let output = try output.open(writing) { g_subprocess_launcher_take_stdout_fd(launcher, output) }
         if let error = try error.redirection?.open(writing) { g_subprocess_launcher_take_stderr_fd(launcher, error) }
-        // The process would inherit the blocked signals of this thread. Threads of libdispatch block all signals, and
-        // so do the threads that they start. SIGTERM would not end the process then.
+        // Without this setup function, the process would inherit the blocked signals of this thread. Threads of
+        // libdispatch block all signals, and so do the threads that they start. SIGTERM would then not end the process.
         g_subprocess_launcher_set_child_setup(launcher, unblockSignals, nil, nil)
     }
 
@@ -67,24 +67,24 @@ struct ProcessLauncher {
     }
 }
 
-/// Called in the new process, between fork() and exec(). Only functions that are safe in a signal handler are allowed
-/// there.
+/// Called in the new process, between fork() and exec(). At this point, only functions that are safe in a signal
+/// handler are allowed.
 private let unblockSignals: GSpawnChildSetupFunc = { _ in
     var none = sigset_t()
     sigemptyset(&none)
     sigprocmask(SIG_SETMASK, &none, nil)
 }
 
-/// Ignores SIGPIPE in this process, unless the program handles it: writing to a process that has ended must be an
-/// error, not the end of this process. GLib does the same for its sockets. GLib restores SIGPIPE in new processes.
+/// Ignores SIGPIPE in this process, unless the program handles the signal. Otherwise a write to a process that has
+/// ended would end this process. GLib also ignores SIGPIPE for its sockets, and restores it in new processes.
 let ignoresBrokenPipes: Void = {
     var action = sigaction()
     sigaction(SIGPIPE, nil, &action)
     if unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 0 { signal(SIGPIPE, SIG_IGN) }
 }()
 
-/// Without this, a write of more bytes than fit into the pipe would block the loop's thread. Only this process uses the
-/// end of the pipe.
+/// Makes the pipe nonblocking. Otherwise a write of more bytes than fit into the pipe would block the loop's thread.
+/// Only this process uses this end of the pipe.
 private func makeNonblocking(_ pipe: UnsafeMutablePointer<GOutputStream>) {
     let descriptor = g_unix_output_stream_get_fd(UnsafeMutablePointer(OpaquePointer(pipe)))
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input and the output of a process, and its end, as one operation of GIO.
+// Transfers the input and the output of a process and waits for its end, as one operation of GIO.
 
 import CGRunGIO
 
 /// Moves all bytes of a process's pipes, and completes a `GTask` when the last part has ended. GLib's own function
 /// fails if the process does not read all of its input.
 ///
-/// Threads: the one on which ``begin(with:input:endingAfter:_:_:_:)`` is called. All callbacks come there. The transfer
-/// is Sendable only because ``GIO/call(cancellable:keeping:isolation:_:finish:)`` keeps it.
+/// Threads: the thread on which ``begin(with:input:endingAfter:_:_:_:)`` is called. All callbacks are called on this
+/// thread. The transfer is Sendable only because ``GIO/call(cancellable:keeping:isolation:_:finish:)`` retains it.
 final class ProcessTransfer: @unchecked Sendable {
-    /// The bytes that one pipe has given.
+    /// The bytes that were read from one pipe.
     final class Memory {
         private let stream = GRef<UnsafeMutablePointer<GOutputStream>>(
             full: g_memory_output_stream_new_resizable().unsafelyUnwrapped)
@@ -38,8 +38,9 @@ final class ProcessTransfer: @unchecked Sendable {
 
     /// Starts to write and to read.
     ///
-    /// - Parameter grace: nil: the operation ends with the pipes, and does not end the process. Otherwise the operation
-    ///   also waits for the end of the process; if it is cancelled, it ends the process, by force after this time.
+    /// - Parameter grace: if nil, the operation ends when the pipes have ended, and does not end the process. Otherwise
+    ///   the operation also waits for the end of the process. If such an operation is cancelled, it terminates the
+    ///   process, and kills the process after this time.
     func begin(
         with subprocess: GIO.Subprocess, input: [UInt8], endingAfter grace: Duration? = nil,
         _ cancellable: UnsafeMutablePointer<GCancellable>, _ done: @escaping GAsyncReadyCallback, _ data: gpointer
@@ -59,7 +60,7 @@ final class ProcessTransfer: @unchecked Sendable {
         if let pipe = g_subprocess_get_stderr_pipe(process) { read(pipe, to: error, cancellable) }
         if let grace {
             self.grace = grace
-            // Without the cancellable: the process is reaped in any case.
+            // This call has no cancellable, because the process must always be reaped.
             g_subprocess_wait_async(process, nil, processHasEnded, beginPart())
             attach(g_cancellable_source_new(cancellable), unsafeBitCast(isCancelled, to: GSourceFunc.self))
         }
@@ -70,7 +71,7 @@ final class ProcessTransfer: @unchecked Sendable {
         _ input: [UInt8], to pipe: UnsafeMutablePointer<GOutputStream>,
         _ cancellable: UnsafeMutablePointer<GCancellable>
     ) {
-        // The program has closed the input itself.
+        // The program has already closed the input.
         if input.isEmpty && g_output_stream_is_closed(pipe) != 0 { return }
         let bytes = g_bytes_new(input, gsize(input.count))
         let source: UnsafeMutablePointer<GInputStream> = g_memory_input_stream_new_from_bytes(bytes)
@@ -135,12 +136,12 @@ final class ProcessTransfer: @unchecked Sendable {
     }
 }
 
-/// The transfer of a part that has ended.
+/// Returns the transfer of a part that has ended.
 private func taken(_ data: gpointer?) -> ProcessTransfer? {
     data.map { Unmanaged<ProcessTransfer>.fromOpaque($0).takeRetainedValue() }
 }
 
-/// The transfer of a source.
+/// Returns the transfer of a source.
 private func transfer(_ data: gpointer?) -> ProcessTransfer? {
     data.map { Unmanaged<ProcessTransfer>.fromOpaque($0).takeUnretainedValue() }
 }
@@ -155,7 +156,7 @@ private func spliceError(
 
 private let inputIsWritten: GAsyncReadyCallback = { target, result, data in
     var error = spliceError(target, result)
-    // The process has ended, or does not want to read more.
+    // A broken pipe is not an error: the process has ended, or has closed its input.
     if g_error_matches(error, g_io_error_quark(), Int32(G_IO_ERROR_BROKEN_PIPE.rawValue)) != 0 { g_clear_error(&error) }
     taken(data)?.endPart(error)
 }

@@ -5,7 +5,7 @@ import CGRunGIO
 import Glibc
 
 extension GIO.Subprocess {
-    /// The place that a process's standard input comes from, or that its standard output goes to.
+    /// The source of a process's standard input, or the destination of its standard output.
     public enum Redirection: Hashable, Sendable {
         /// `/dev/null`: the input is empty, and the output is dropped.
         case null
@@ -15,12 +15,13 @@ extension GIO.Subprocess {
         case pipe
         /// A copy of an open descriptor. The caller keeps the descriptor, and closes it.
         case descriptor(Int32)
-        /// A file, as `<` and `>` of a shell open it: an output file is created or emptied. A relative path begins at
-        /// the working directory of this process. Opening a named pipe blocks the thread until its other end is open.
+        /// A file, opened as with `<` and `>` in a shell: an output file is created or emptied. A relative path begins
+        /// at the working directory of this process. Opening a named pipe blocks the thread until its other end is
+        /// open.
         case file(String)
     }
 
-    /// The place that a process's standard error goes to.
+    /// The destination of a process's standard error.
     public enum ErrorRedirection: Hashable, Sendable {
         /// `/dev/null`: the text is dropped.
         case null
@@ -30,15 +31,15 @@ extension GIO.Subprocess {
         case pipe
         /// A copy of an open descriptor. The caller keeps the descriptor, and closes it.
         case descriptor(Int32)
-        /// A file, as `2>` of a shell opens it: the file is created or emptied.
+        /// A file, opened as with `2>` in a shell: the file is created or emptied.
         case file(String)
-        /// The place of the standard output, as with `2>&1` of a shell.
+        /// The destination of the standard output, as with `2>&1` in a shell.
         case output
     }
 }
 
 extension GIO.Subprocess.ErrorRedirection {
-    /// Nil: the place of the standard output.
+    /// The redirection of the standard error; nil if it uses the destination of the standard output.
     var redirection: GIO.Subprocess.Redirection? {
         switch self {
         case .null: .null
@@ -52,8 +53,8 @@ extension GIO.Subprocess.ErrorRedirection {
 }
 
 extension GIO.Subprocess.Redirection {
-    /// A new descriptor for the process; nil if a flag of GLib says what the process gets. GLib would open an output
-    /// file without emptying it.
+    /// Opens a descriptor for the process. Returns nil if a GLib flag expresses the redirection. Files are opened here,
+    /// because GLib would open an output file without emptying it.
     func open(_ flags: Int32) throws(GLibError) -> Int32? {
         let (descriptor, name): (Int32, String)
         switch self {
@@ -62,7 +63,8 @@ extension GIO.Subprocess.Redirection {
             (descriptor, name) = (fcntl(original, F_DUPFD_CLOEXEC, 3), "descriptor \(original)")
         case .file(let path):
             var opened = Glibc.open(try withoutNUL(path), flags | O_CLOEXEC, 0o666)
-            // GLib does not expect one of the standard descriptors, if this process has closed it.
+            // If this process has closed a standard descriptor, open() may return that number, which GLib does not
+            // expect.
             if (0..<3).contains(opened) {
                 let low = opened
                 opened = fcntl(low, F_DUPFD_CLOEXEC, 3)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program to its end, and returns all that it has written.
+// Runs a program to its end, and returns its output.
 
 import CGRunGIO
 public import GRunLoop
@@ -31,16 +31,16 @@ extension GIO {
     ///
     /// A program that fails is not an error of this function: see ``Subprocess/Outcome/status``.
     ///
-    /// Cancelling the task ends the process: by `SIGTERM`, and by `SIGKILL` if it still runs after `grace`. The call
-    /// throws when the process was reaped. Processes that the process has started are not ended.
+    /// Cancelling the task sends `SIGTERM` to the process, and `SIGKILL` if the process still runs after `grace`. The
+    /// call throws an error after the process was reaped. The children of the process are not ended.
     ///
     /// - Parameters:
-    ///   - arguments: the program, then its arguments, as for ``Subprocess``.
+    ///   - arguments: the program and its arguments, as for ``Subprocess``.
     ///   - environment: the environment variables of the process.
-    ///   - workingDirectory: the directory in which the process starts. Nil: the one of this process.
-    ///   - input: the bytes for the standard input, such as `text.utf8`. Nil: the input is empty.
-    ///   - error: the place that the standard error goes to. `.pipe`: see ``Subprocess/Outcome/error``.
-    ///   - grace: the time between `SIGTERM` and `SIGKILL`. Zero or less: only `SIGKILL` is sent.
+    ///   - workingDirectory: the directory in which the process starts. Nil means the directory of this process.
+    ///   - input: the bytes for the standard input, such as `text.utf8`. Nil means empty input.
+    ///   - error: the destination of the standard error. With `.pipe`, the text is in ``Subprocess/Outcome/error``.
+    ///   - grace: the time between `SIGTERM` and `SIGKILL`. With zero and negative values, only `SIGKILL` is sent.
     /// - Throws: the errors of ``Subprocess/init(_:environment:workingDirectory:input:output:error:)``;
     ///   `CancellationError` if the task was cancelled; the error of a pipe. If the loop ends, the call kills the
     ///   process and throws `GRunLoop.LoopEndedError`.
@@ -65,7 +65,7 @@ extension GIO {
                 _ = g_task_propagate_boolean(result, error)
             }
         } catch {
-            // The process still runs only if the loop has ended.
+            // The process can still run here only if the loop has ended.
             process?.kill()
             throw error
         }

@@ -16,8 +16,8 @@ extension GIO {
     /// To start a program and get all its output, use
     /// ``GIO/run(_:environment:workingDirectory:input:error:grace:)``.
     ///
-    /// The process has no blocked signal and, besides the standard ones, no descriptor of this process. GLib reaps the
-    /// process when it ends, whether or not the program waits. Releasing the object does not end the process.
+    /// The process starts without blocked signals, and inherits no descriptors except the standard ones. GLib reaps the
+    /// process when it ends, even if the program does not wait for it. Releasing the object does not end the process.
     ///
     /// Threads: any, except where a function says otherwise. The corresponding GLib type is `GSubprocess`.
     public final class Subprocess: Sendable {
@@ -29,28 +29,28 @@ extension GIO {
         /// The corresponding GLib function is `g_subprocess_get_stdin_pipe`.
         public let input: OutputStream?
         /// The stream of the process's standard output; nil if the standard output is not a pipe. The stream ends when
-        /// each process that has the other end of the pipe has closed it. Threads: any. The corresponding GLib function
-        /// is `g_subprocess_get_stdout_pipe`.
+        /// every process that holds the other end of the pipe has closed this end. Threads: any. The corresponding GLib
+        /// function is `g_subprocess_get_stdout_pipe`.
         public let output: InputStream?
         /// The stream of the process's standard error; nil if the standard error is not a pipe. Threads: any. The
         /// corresponding GLib function is `g_subprocess_get_stderr_pipe`.
         public let error: InputStream?
 
-        /// Starts a process. Returns when the program runs, or could not be started.
+        /// Starts a process. Returns after the program was started, and throws an error if it could not be started.
         ///
         /// - Parameters:
-        ///   - arguments: the program, then its arguments. A program without a slash is looked up in the `PATH` of this
+        ///   - arguments: the program and its arguments. A program without a slash is looked up in the `PATH` of this
         ///     process. No shell interprets the arguments.
         ///   - environment: the environment variables of the process.
-        ///   - workingDirectory: the directory in which the process starts. Nil: the one of this process. The relative
-        ///     path of a program begins there.
-        ///   - input: the place that the standard input comes from. With a pipe, `SIGPIPE` is ignored in this process
-        ///     from then on, unless the program handles this signal.
-        ///   - output: the place that the standard output goes to.
-        ///   - error: the place that the standard error goes to.
+        ///   - workingDirectory: the directory in which the process starts. Nil means the directory of this process. A
+        ///     relative path of the program begins at this directory.
+        ///   - input: the source of the standard input. With a pipe, `SIGPIPE` is ignored in this process from then on,
+        ///     unless the program handles this signal.
+        ///   - output: the destination of the standard output.
+        ///   - error: the destination of the standard error.
         /// - Throws: `G_SPAWN_ERROR_NOENT` if there is no such program. Another `GSpawnError` if the program or the
-        ///   directory cannot be used. ``GIO/ErrorCode/invalidArgument`` if there is no argument, or a text has a NUL.
-        ///   Another ``GIO/ErrorCode`` if a file cannot be opened.
+        ///   directory cannot be used. ``GIO/ErrorCode/invalidArgument`` if `arguments` is empty, or if a text contains
+        ///   a NUL. Another ``GIO/ErrorCode`` if a file cannot be opened.
         ///
         /// Threads: any. The process is not tied to a loop. The corresponding GLib function is
         /// `g_subprocess_launcher_spawnv`.
@@ -76,16 +76,16 @@ extension GIO {
             g_subprocess_get_identifier(pointer).flatMap { Int32(String(cString: $0)) }
         }
 
-        /// Sends a signal to the process, for example `SIGHUP`. If the process has ended, nothing happens: another
-        /// process that has its number is safe. Threads: any. The corresponding GLib function is
+        /// Sends a signal to the process, for example `SIGHUP`. If the process has ended, no signal is sent, so a new
+        /// process with the same number is safe. Threads: any. The corresponding GLib function is
         /// `g_subprocess_send_signal`.
         public func send(signal: Int32) { g_subprocess_send_signal(pointer, signal) }
 
-        /// Asks the process to end, by `SIGTERM`. The process may ignore this signal. Threads: any.
+        /// Sends `SIGTERM` to the process, to ask it to end. The process may ignore this signal. Threads: any.
         public func terminate() { send(signal: SIGTERM) }
 
-        /// Ends the process, by `SIGKILL`. The processes that it has started are not ended. Threads: any. The
-        /// corresponding GLib function is `g_subprocess_force_exit`.
+        /// Ends the process with `SIGKILL`. The children of the process are not ended. Threads: any. The corresponding
+        /// GLib function is `g_subprocess_force_exit`.
         public func kill() { g_subprocess_force_exit(pointer) }
     }
 }

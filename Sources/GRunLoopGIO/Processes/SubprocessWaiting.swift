@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits for the end of a process, and for all that it writes.
+// Waits for the end of a process, and collects its output.
 
 import CGRunGIO
 public import GRunLoop
@@ -7,12 +7,13 @@ public import GRunLoop
 extension GIO.Subprocess {
     /// Waits until the process has ended, and returns its status. Many tasks may wait for the same process.
     ///
-    /// If the standard output or error is a pipe, read it before: a process waits while its pipe is full.
+    /// If the standard output or error is a pipe, read the pipe before this call. A process does not end while it waits
+    /// for room in a full pipe.
     ///
     /// Cancelling the task ends the wait, but not the process.
     ///
-    /// - Throws: `CancellationError` if the task was cancelled; the errors of a thread without a loop, and of a loop
-    ///   that ends.
+    /// - Throws: `CancellationError` if the task was cancelled; ``GIO/WrongThreadError`` on a thread without a loop;
+    ///   `GRunLoop.LoopEndedError` if the loop ends.
     ///
     /// Threads: as for ``GIO/call(cancellable:keeping:isolation:_:finish:)``. The corresponding GLib function is
     /// `g_subprocess_wait_async`.
@@ -32,17 +33,17 @@ extension GIO.Subprocess {
             ? .exited(code: status >> 8 & 0xFF) : .signalled(status & 0x7F, dumpedCore: status & 0x80 != 0)
     }
 
-    /// Writes the input and reads the output and the error at the same time, all to their ends, and waits until the
-    /// process has ended.
+    /// Writes the input and reads the output and the error at the same time. Then waits until the process has ended.
     ///
-    /// The output may be as long as memory permits. The call also waits for other processes that have the output's
+    /// Only memory limits the length of the output. The call also waits for other processes that hold the output's
     /// pipe, such as a daemon that the process has started.
     ///
     /// Cancelling the task ends the call and closes the pipes, but does not end the process.
     ///
-    /// - Parameter input: the bytes for the standard input, which is then closed. A process need not read all of them.
-    /// - Returns: the bytes of the standard output and of the standard error. They are empty if these are not pipes.
-    /// - Throws: ``GIO/ErrorCode/invalidArgument`` if there are bytes, but the standard input is not a pipe; the error
+    /// - Parameter input: the bytes for the standard input, which is then closed. A process need not read all bytes.
+    /// - Returns: the bytes of the standard output and of the standard error. The bytes are empty for an output that is
+    ///   not a pipe.
+    /// - Throws: ``GIO/ErrorCode/invalidArgument`` if `input` has bytes but the standard input is not a pipe; the error
     ///   of a stream; the errors of ``wait()``.
     ///
     /// Do not use the streams during and after the call. Threads: as for ``wait()``. The corresponding GLib

@@ -4,7 +4,8 @@
 extension GIO.InputStream {
     /// The single bytes of the rest of the stream, for `for try await`.
     ///
-    /// The iterator reads 64 KiB at a time. If the iteration ends early, the rest of them is lost.
+    /// The iterator reads 64 KiB at a time. If the iteration ends early, the bytes that were read but not used are
+    /// lost.
     ///
     /// Threads: any.
     public var bytes: Bytes { Bytes(stream: self) }
@@ -13,10 +14,10 @@ extension GIO.InputStream {
     public struct Bytes: AsyncSequence, Sendable {
         let stream: GIO.InputStream
 
-        /// Makes an iterator, which continues where the stream is. Threads: any.
+        /// Makes an iterator, which begins at the stream's current position. Threads: any.
         public func makeAsyncIterator() -> Iterator { Iterator(stream: stream) }
 
-        /// Reads a stream, and gives its single bytes. It does not close the stream.
+        /// Reads a stream, and returns its single bytes. The iterator does not close the stream.
         public struct Iterator: AsyncIteratorProtocol {
             @usableFromInline let stream: GIO.InputStream
             @usableFromInline var chunk: [UInt8] = []

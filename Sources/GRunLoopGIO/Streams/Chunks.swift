@@ -2,10 +2,10 @@
 // The pieces of a stream, as an asynchronous sequence.
 
 extension GIO.InputStream {
-    /// The rest of the stream in pieces, for `for try await`. No piece is read before the task asks for it.
+    /// Returns the rest of the stream in pieces, for `for try await`. A piece is read only when the task asks for it.
     ///
-    /// - Parameter size: the largest size of a piece in bytes. Zero and negative numbers count as 1. With 256 KiB, a
-    ///   file in the kernel's memory is about as fast as with a loop in C.
+    /// - Parameter size: the largest size of a piece in bytes. Zero and negative numbers count as 1. With pieces of 256
+    ///   KiB, reading a cached file is about as fast as a loop in C.
     ///
     /// Threads: any.
     public func chunks(of size: Int = 1 << 18) -> Chunks { Chunks(stream: self, size: max(1, size)) }
@@ -15,10 +15,10 @@ extension GIO.InputStream {
         let stream: GIO.InputStream
         let size: Int
 
-        /// Makes an iterator, which continues where the stream is. Threads: any.
+        /// Makes an iterator, which begins at the stream's current position. Threads: any.
         public func makeAsyncIterator() -> Iterator { Iterator(stream: stream, size: size) }
 
-        /// Reads a stream in pieces. It does not close the stream.
+        /// Reads a stream in pieces. The iterator does not close the stream.
         public struct Iterator: AsyncIteratorProtocol {
             let stream: GIO.InputStream
             let size: Int

@@ -6,8 +6,8 @@ public import CGRunGIO
 extension GIO {
     /// A stream to read and a stream to write, such as those of a socket.
     ///
-    /// One task may read while another task writes. The streams are closed when the last reference to the `IOStream`
-    /// and to both streams is released, but then no error is reported.
+    /// One task may read while another task writes. The streams are closed when all references to the `IOStream` and to
+    /// both streams are released. Such a close reports no error.
     ///
     /// Threads: each function with `async` needs a thread that runs a loop: see
     /// ``GIO/call(cancellable:keeping:isolation:_:finish:)``. The corresponding GLib type is `GIOStream`.
@@ -26,7 +26,7 @@ extension GIO {
             output = OutputStream(retaining: g_io_stream_get_output_stream(pointer), of: pointer)
         }
 
-        /// Adds a reference, as for a function of C that returns *transfer none*. Threads: any.
+        /// Adds a reference to the result of a C function that returns *transfer none*. Threads: any.
         public convenience init(retaining pointer: UnsafeMutablePointer<GIOStream>) {
             g_object_ref(pointer)
             self.init(full: pointer)
@@ -40,8 +40,8 @@ extension GIO {
         /// Closes both streams. Closing a closed stream has no effect. Cancelling the task does not cancel this
         /// function.
         ///
-        /// - Throws: ``GIO/ErrorCode/pending`` while a task reads or writes; then the streams stay open. Another
-        ///   ``GLibError``; then the streams are closed nevertheless. ``GIO/WrongThreadError`` and
+        /// - Throws: ``GIO/ErrorCode/pending`` while a task reads or writes; in this case the streams stay open. After
+        ///   another ``GLibError``, the streams are closed nevertheless. Also throws ``GIO/WrongThreadError`` and
         ///   `GRunLoop.LoopEndedError`.
         ///
         /// Threads: a thread that runs a loop. The corresponding GLib function is `g_io_stream_close_async`.

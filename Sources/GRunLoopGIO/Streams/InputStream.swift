@@ -11,8 +11,8 @@ extension GIO {
     /// for try await line in log.lines { print(line) }
     /// ```
     ///
-    /// Only one task at a time may use a stream. Otherwise the second call throws ``GIO/ErrorCode/pending``. The stream
-    /// is closed when its last reference is released, but then no error is reported.
+    /// Only one task at a time may use a stream. Otherwise the second call throws ``GIO/ErrorCode/pending``. The
+    /// release of the last reference closes the stream, but reports no error.
     ///
     /// Threads: each function with `async` needs a thread that runs a loop: see
     /// ``GIO/call(cancellable:keeping:isolation:_:finish:)``. The corresponding GLib type is `GInputStream`.
@@ -23,10 +23,11 @@ extension GIO {
         let gate = StreamGate()
         let way: Way
         private nonisolated(unsafe) var pair: UnsafeMutablePointer<GIOStream>?
-        /// The following are guarded by the gate: the memory for GIO, and the time until which reads need not suspend.
+        /// The gate guards the following properties: the memory for GIO, and the time until which reads need not
+        /// suspend.
         nonisolated(unsafe) var memory: StreamMemory?
         nonisolated(unsafe) var sliceEnd = 0
-        /// False after the kernel has refused to read from its page cache alone.
+        /// False after the kernel has refused a read that uses only the page cache.
         nonisolated(unsafe) var mayReadCached = true
 
         /// Takes over a reference, as from a function of C that returns *transfer full*. Threads: any.
@@ -36,13 +37,13 @@ extension GIO {
             beginSlice()
         }
 
-        /// Adds a reference, as for a function of C that returns *transfer none*. Threads: any.
+        /// Adds a reference to the result of a C function that returns *transfer none*. Threads: any.
         public convenience init(retaining pointer: UnsafeMutablePointer<GInputStream>) {
             g_object_ref(pointer)
             self.init(full: pointer)
         }
 
-        /// Retains the pair of streams, too: GIO closes both streams when it releases the pair.
+        /// Also retains the pair of streams, because GIO closes both streams when it releases the pair.
         convenience init(
             retaining pointer: UnsafeMutablePointer<GInputStream>, of pair: UnsafeMutablePointer<GIOStream>
         ) {
@@ -66,7 +67,7 @@ extension GIO {
         ///
         /// Threads: a thread that runs a loop. The corresponding GLib function is `g_input_stream_read_async`.
         nonisolated(nonsending) public func readAll() async throws -> [UInt8] {
-            // Entered once, so that no other task reads between two pieces.
+            // Enters the gate only once, so that no other task reads between two pieces.
             try gate.enter()
             defer { gate.leave() }
             if way != .async { return try await GIO.onPool { [self] in readToEnd(pointer, expecting: 0, $0, $1) } }
@@ -78,7 +79,7 @@ extension GIO {
             }
         }
 
-        /// Skips bytes. A file skips them without reading.
+        /// Skips bytes. In a file, the bytes are skipped without being read.
         ///
         /// - Parameter count: the largest number of bytes, at least zero.
         /// - Returns: how many bytes were skipped, which may be fewer; zero at the end of the stream.
@@ -98,8 +99,8 @@ extension GIO {
 
         /// Closes the stream. Closing a closed stream has no effect. Cancelling the task does not cancel this function.
         ///
-        /// - Throws: a ``GLibError``; then the stream is closed nevertheless, except after ``GIO/ErrorCode/pending``.
-        ///   ``GIO/WrongThreadError`` and `GRunLoop.LoopEndedError`.
+        /// - Throws: a ``GLibError``; the stream is closed nevertheless, except after ``GIO/ErrorCode/pending``. Also
+        ///   throws ``GIO/WrongThreadError`` and `GRunLoop.LoopEndedError`.
         ///
         /// Threads: a thread that runs a loop. The corresponding GLib function is `g_input_stream_close_async`.
         nonisolated(nonsending) public func close() async throws {

@@ -6,10 +6,11 @@ import Glibc
 extension GIO.InputStream {
     /// The lines of the rest of the stream, for `for try await`.
     ///
-    /// A line ends with `\n` or `\r\n`, which are not part of the element. The last line need not end so. Bytes that
-    /// are not UTF-8 become U+FFFD. A line may have any length.
+    /// A line ends with `\n` or `\r\n`, which are not part of the element. The last line need not have such an end.
+    /// Bytes that are not UTF-8 become U+FFFD. A line may have any length.
     ///
-    /// The iterator reads up to 64 KiB at a time. If the iteration ends early, the rest of them is lost.
+    /// The iterator reads up to 64 KiB at a time. If the iteration ends early, the bytes that were read but not used
+    /// are lost.
     ///
     /// Threads: any.
     public var lines: Lines { Lines(stream: self) }
@@ -18,15 +19,15 @@ extension GIO.InputStream {
     public struct Lines: AsyncSequence, Sendable {
         let stream: GIO.InputStream
 
-        /// Makes an iterator, which continues where the stream is. Threads: any.
+        /// Makes an iterator, which begins at the stream's current position. Threads: any.
         public func makeAsyncIterator() -> Iterator { Iterator(stream: stream) }
 
-        /// Reads a stream line by line. It does not close the stream.
+        /// Reads a stream line by line. The iterator does not close the stream.
         public struct Iterator: AsyncIteratorProtocol {
             private let stream: GIO.InputStream
             private var chunk: [UInt8] = []
             private var position = 0
-            /// The beginning of a line, from the chunks before this one.
+            /// The beginning of a line, from the previous chunks.
             private var beginning: [UInt8] = []
 
             init(stream: GIO.InputStream) { self.stream = stream }
@@ -60,7 +61,7 @@ extension GIO.InputStream {
                 }
             }
 
-            /// The line that ends in the chunk; nil if there is none.
+            /// Returns the line that ends in the current chunk; nil if no line ends in it.
             private mutating func takeLine() -> String? {
                 let rest = chunk.withUnsafeBytes { memory -> Int? in
                     guard let start = memory.baseAddress.map({ $0 + position }) else { return nil }
@@ -78,7 +79,7 @@ extension GIO.InputStream {
                 return beginning.withUnsafeBytes { Self.text($0, hasNewline: true) }
             }
 
-            /// - Parameter hasNewline: whether a `\n` follows, so that a `\r` belongs to it.
+            /// - Parameter hasNewline: whether a `\n` follows, so that a final `\r` is part of the line's end.
             private static func text(_ bytes: UnsafeRawBufferPointer, hasNewline: Bool) -> String {
                 let isReturn = hasNewline && bytes.last == 0x0D
                 return String(decoding: isReturn ? bytes.dropLast() : bytes[...], as: UTF8.self)

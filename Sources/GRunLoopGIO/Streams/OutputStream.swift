@@ -13,8 +13,8 @@ extension GIO {
     /// ```
     ///
     /// Only one task at a time may use a stream. Otherwise the second call throws ``GIO/ErrorCode/pending``. Call
-    /// ``close()``, because a stream that is only released reports no error. A released stream of
-    /// ``File/replace(etag:makeBackup:options:)`` keeps the old content.
+    /// ``close()``, because a stream that is only released reports no error. If a stream of
+    /// ``File/replace(etag:makeBackup:options:)`` is released without a close, the file keeps its old content.
     ///
     /// Threads: each function with `async` needs a thread that runs a loop: see
     /// ``GIO/call(cancellable:keeping:isolation:_:finish:)``. The corresponding GLib type is `GOutputStream`.
@@ -46,13 +46,13 @@ extension GIO {
             self.init(full: pointer, isDiscardedUnlessClosed: false)
         }
 
-        /// Adds a reference, as for a function of C that returns *transfer none*. Threads: any.
+        /// Adds a reference to the result of a C function that returns *transfer none*. Threads: any.
         public convenience init(retaining pointer: UnsafeMutablePointer<GOutputStream>) {
             g_object_ref(pointer)
             self.init(full: pointer)
         }
 
-        /// Retains the pair of streams, too: GIO closes both streams when it releases the pair.
+        /// Also retains the pair of streams, because GIO closes both streams when it releases the pair.
         convenience init(
             retaining pointer: UnsafeMutablePointer<GOutputStream>, of pair: UnsafeMutablePointer<GIOStream>
         ) {
@@ -83,11 +83,12 @@ extension GIO {
         /// old content stays.
         ///
         /// - Throws: a ``GLibError``, such as ``GIO/ErrorCode/noSpace`` or ``GIO/ErrorCode/brokenPipe``; the errors of
-        ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``. Then any number of the bytes may be written.
+        ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``. After an error, any number of the bytes may have
+        ///   been written.
         ///
         /// Threads: a thread that runs a loop. The corresponding GLib function is `g_output_stream_write_all_async`.
         nonisolated(nonsending) public func write(_ bytes: some Sequence<UInt8>) async throws {
-            // An array becomes itself, without a copy.
+            // If `bytes` is an array, this conversion does not copy it.
             let bytes = [UInt8](bytes)
             try gate.enter()
             defer { gate.leave() }
@@ -97,7 +98,7 @@ extension GIO {
 
         /// Writes all of the text in UTF-8, without a NUL at its end.
         ///
-        /// - Throws: as the function for bytes.
+        /// - Throws: the errors of the function that writes bytes.
         ///
         /// Threads: a thread that runs a loop. The corresponding GLib function is `g_output_stream_write_all_async`.
         nonisolated(nonsending) public func write(_ text: String) async throws { try await write(text.utf8) }
@@ -111,7 +112,7 @@ extension GIO {
             }
         }
 
-        /// Passes on the bytes that a buffered stream keeps. The bytes need not be on a disk after that.
+        /// Writes the bytes that a buffered stream still holds. After the call, the bytes may not be on a disk yet.
         ///
         /// - Throws: a ``GLibError``; the errors of ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
         ///
@@ -129,8 +130,8 @@ extension GIO {
         /// Flushes and closes the stream. Closing a closed stream has no effect. Cancelling the task does not cancel
         /// this function.
         ///
-        /// - Throws: a ``GLibError``; then the stream is closed nevertheless, except after ``GIO/ErrorCode/pending``.
-        ///   ``GIO/WrongThreadError`` and `GRunLoop.LoopEndedError`.
+        /// - Throws: a ``GLibError``; the stream is closed nevertheless, except after ``GIO/ErrorCode/pending``. Also
+        ///   throws ``GIO/WrongThreadError`` and `GRunLoop.LoopEndedError`.
         ///
         /// Threads: a thread that runs a loop. The corresponding GLib function is `g_output_stream_close_async`.
         nonisolated(nonsending) public func close() async throws {
@@ -147,20 +148,21 @@ extension GIO {
     }
 }
 
-/// Writes all of the bytes, on the calling thread. Returns false if it has stored an error.
+/// Writes all of the bytes on the calling thread. On failure, stores an error and returns false.
 func writeAll(
     _ bytes: [UInt8], to stream: UnsafeMutablePointer<GOutputStream>,
     _ cancellable: UnsafeMutablePointer<GCancellable>?, _ error: GIO.ErrorPlace
 ) -> Bool {
-    // GIO refuses an empty array's address, which may be NULL.
+    // The address of an empty array may be NULL, which GIO refuses.
     bytes.isEmpty
         || bytes.withUnsafeBytes {
             g_output_stream_write_all(stream, $0.baseAddress, gsize($0.count), nil, cancellable, error)
         } != 0
 }
 
-/// Closes a stream that replaces a file, unless it is closed, so that the old content of the file stays. GIO removes
-/// the new content if closing is cancelled. When GIO releases the stream, it would replace the old content.
+/// Closes a stream that replaces a file so that the file keeps its old content. Does nothing if the stream is already
+/// closed. The close is cancelled, because GIO then removes the new content. Otherwise GIO would replace the old
+/// content when it releases the stream.
 func discard(_ stream: UnsafeMutablePointer<GOutputStream>) {
     let cancellable = g_cancellable_new()
     g_cancellable_cancel(cancellable)

@@ -6,12 +6,12 @@ import GRunLoop
 import Glibc
 
 extension GIO.InputStream {
-    /// How GIO reads from a stream without blocking.
+    /// The way in which GIO reads from a stream without blocking.
     enum Way: Equatable {
-        /// A file of the kernel. Its pages that are in memory can be read without blocking.
+        /// A file with a descriptor. Pages that are in the page cache can be read without blocking.
         case descriptor(Int32)
-        /// `g_input_stream_read_async` only calls `g_input_stream_read` on GIO's thread pool. We do this ourselves, so
-        /// that the bytes go to an array directly.
+        /// `g_input_stream_read_async` only calls `g_input_stream_read` on GIO's thread pool. The library itself makes
+        /// this call on the pool, so that the bytes are read directly into an array.
         case threads
         /// `g_input_stream_read_async` waits in the loop, or in another process.
         case async
@@ -29,7 +29,8 @@ extension GIO.InputStream {
                 self = .async
                 return
             }
-            // A class that is derived from GIO's own may have a buffer between the descriptor and the reader.
+            // A subclass of GIO's class may have a buffer between the descriptor and the reader, so the class must be
+            // GIO's own.
             let isLocalFile =
                 strcmp(g_type_name_from_instance(instance), "GLocalFileInputStream") == 0
                 && g_type_check_instance_is_a(instance, g_file_descriptor_based_get_type()) != 0
@@ -39,9 +40,10 @@ extension GIO.InputStream {
 
     /// Reads some bytes.
     ///
-    /// A file whose pages are in the kernel's memory is read without suspending the task, except after 2 ms, so that
-    /// the loop serves others. This works for at most 4 MiB, and not with every file system: `tmpfs` and FUSE cannot
-    /// do it. Otherwise the bytes are read on GIO's thread pool, and larger pieces are faster.
+    /// If the pages of a file are in the page cache, the function reads them without suspending the task. After 2 ms of
+    /// such reads, it suspends the task once, so that the loop can serve other work. This works for pieces of at most 4
+    /// MiB, but not on `tmpfs` and FUSE. Otherwise the bytes are read on GIO's thread pool, where larger pieces are
+    /// faster.
     ///
     /// - Parameter count: the largest number of bytes, at least zero. A single call reads at most 16 MiB.
     /// - Returns: the bytes, which may be fewer; empty at the end of the stream.
@@ -68,9 +70,9 @@ extension GIO.InputStream {
 
     func beginSlice() { sliceEnd = Int(g_get_monotonic_time()) + 2000 }
 
-    /// The next bytes of a file, if the kernel has them in memory; otherwise nil, also after an error.
+    /// Returns the next bytes of a file if they are in the page cache. Otherwise, and after an error, returns nil.
     private func cachedBytes(_ count: Int) -> [UInt8]? {
-        // A larger piece would block the loop for long, and is worth the way to the pool.
+        // A larger piece would block the loop for too long, and the switch to the pool costs little in comparison.
         guard mayReadCached, case .descriptor(let descriptor) = way, count <= 1 << 22, !isClosed,
             g_input_stream_has_pending(pointer) == 0
         else { return nil }
@@ -95,7 +97,8 @@ extension GIO.InputStream {
     }
 
     nonisolated(nonsending) func readInLoop(_ count: Int) async throws -> [UInt8] {
-        // Taken while GIO uses it: after the end of the loop, GIO may still write to the memory.
+        // Takes the memory out of the property while GIO uses it, because GIO may still write to the memory after the
+        // end of the loop.
         var memory = self.memory.take() ?? StreamMemory(count: count)
         if memory.bytes.count < count { memory = StreamMemory(count: count) }
         let got = try await GIO.call(keeping: memory) {
@@ -108,11 +111,11 @@ extension GIO.InputStream {
     }
 }
 
-/// Passes the class of an object, and a class from which it is derived.
+/// Calls a closure with the class of an object, and with a class from which the object's class is derived.
 func withClass<Class, Value>(
     of instance: UnsafeMutablePointer<GTypeInstance>, _ base: GType, _ body: (Class, Class) -> Value
 ) -> Value {
-    // The class of an object that lives is loaded, and so are the classes from which it is derived.
+    // While an object lives, its class is loaded, and so are the classes from which this class is derived.
     let own = UnsafeRawPointer(instance.pointee.g_class.unsafelyUnwrapped).assumingMemoryBound(to: Class.self)
     let base = UnsafeRawPointer(g_type_class_peek(base).unsafelyUnwrapped).assumingMemoryBound(to: Class.self)
     return body(own.pointee, base.pointee)

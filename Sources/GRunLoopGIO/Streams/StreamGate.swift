@@ -4,11 +4,12 @@
 import CGRunGIO
 import Synchronization
 
-/// Refuses a second operation on a stream. GIO also refuses it, but does not expect the two on different threads.
+/// Refuses a second operation on a stream. GIO also refuses a second operation, but not reliably if the operations
+/// begin on different threads.
 struct StreamGate: ~Copyable, Sendable {
     private let isBusy = Atomic(false)
 
-    /// Call ``leave()`` after this.
+    /// Begins an operation, or throws an error if one is under way. Call ``leave()`` at the end of the operation.
     func enter() throws(GLibError) {
         guard !isBusy.exchange(true, ordering: .acquiring) else {
             throw GLibError(.pending, "another task uses the stream")

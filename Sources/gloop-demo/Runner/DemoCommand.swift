@@ -89,7 +89,7 @@ extension DemoCommand.Selection {
         if scenarios.isEmpty { throw DemoCommand.Misuse("Missing the name of a scenario to run.") }
     }
 
-    /// Parses `--option value` or `--option=value`. In the first form, this removes the value from `rest`.
+    /// Parses `--option value` or `--option=value`. In the first form, this function removes the value from `rest`.
     private mutating func setOption(_ word: String, from rest: inout ArraySlice<String>) throws(DemoCommand.Misuse) {
         let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let option: WritableKeyPath<Self, String?>

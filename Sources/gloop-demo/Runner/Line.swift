@@ -2,7 +2,7 @@
 // One line of a scenario's record: its cells and its depth of nesting.
 
 struct Line: Hashable, Sendable {
-    /// How many outer runs are around the run to which the line belongs.
+    /// How many outer runs enclose the run to which the line belongs.
     var depth: Int
     /// The cells, without blanks around them and without empty cells at the end.
     private(set) var cells: [String]

@@ -80,7 +80,7 @@ extension Recorder {
         private var depth = 0
         private var stages: [Int: GRunLoop.Trace.Stage] = [:]
         private var wanted = Stages.all
-        /// Whether the last line is the line of a stage that has no callout yet.
+        /// True if the last line is the line of a stage that has no callout yet.
         private var isStageOpen = false
 
         mutating func append(_ cells: [String], depth further: Int = 0) {
@@ -151,8 +151,8 @@ extension Recorder {
 }
 
 extension GRunLoop.Trace.Stage {
-    /// The stage with its number in the pass. A pass runs blocks in up to three steps: before the version-0 sources,
-    /// after these sources if one of them was performed, and after the service of a live item.
+    /// Returns the stage's label with its number in the pass. A pass runs blocks in up to three steps: before the
+    /// version-0 sources, after these sources if one of them was performed, and after the service of a live item.
     fileprivate func label(after previous: Self?) -> String {
         switch self {
         case .entry: "1 entry"

@@ -4,7 +4,7 @@
 import GRunLoop
 
 /// An example of an actor on a loop: a decoder that uses a library. The library works on one thread only, and calls its
-/// callbacks on that thread.
+/// callbacks on this thread.
 private actor Decoder {
     private nonisolated let executor: GRunLoop.Executor
     nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }

@@ -82,8 +82,8 @@ enum Adapter {
 
     // MARK: Three events
 
-    /// Triggers the three events one after the other. The second and the third event are triggered after the callout of
-    /// the event before.
+    /// Triggers the three events one after another. The second and the third event are triggered after the previous
+    /// event's callout.
     private static func follow(_ events: Events, of loop: GRunLoop, _ log: Recorder, _ drive: () -> Void) {
         log.indented {
             for (title, trigger) in events.all {
@@ -106,8 +106,8 @@ enum Adapter {
                 log.detail(
                     "\(what), dispatched by \(Host.dispatchedSource.map { "the GSource \($0)" } ?? "no GSource")")
                 hasArrived.value = true
-                // If a run of ours drives the loop, stop() ends this run. If a host drives the loop, stop() has no
-                // effect here.
+                // If a run of this library drives the loop, stop() ends this run. If a host drives the loop, stop() has
+                // no effect here.
                 loop.stop()
             }
             let source = GRunLoop.Source { arrive("performs") }

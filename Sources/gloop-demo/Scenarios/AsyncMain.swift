@@ -7,8 +7,8 @@ import GRunLoop
 import Glibc
 
 /// The entry point of gloop-demo is async, and first calls ``GRunLoop/driveAsyncMain(by:)``. The scenario starts the
-/// program again as a child whose `main` suspends. Without that call, Swift's runtime would end the main thread at the
-/// first suspension.
+/// program again as a child whose `main` suspends. Without the call of ``GRunLoop/driveAsyncMain(by:)``, Swift's
+/// runtime would end the main thread at the first suspension.
 enum AsyncMain {
     /// The hidden command that starts the child.
     static let command = "async-main-child"

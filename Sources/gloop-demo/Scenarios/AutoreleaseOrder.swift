@@ -5,9 +5,9 @@ import GRunLoop
 
 /// AppKit manages autorelease pools with two observers. An observer of the lowest order pushes a pool at entry. An
 /// observer of the highest order pops the pool before the loop sleeps and at exit (item 267). All other observers are
-/// called in between, sorted by their order and not by the time of their addition (items 145 and 269). Nested runs push
-/// and pop their own pools. A pass that has handled a version-0 source does not wait, so it pops no pool. In this case
-/// the pool's objects live until the next beforeWaiting or exit (item 268).
+/// called in between. They are sorted by their order, and not by the time when they were added (items 145 and 269).
+/// Nested runs push and pop their own pools. A pass that has handled a version-0 source does not wait, so it pops no
+/// pool. In this case the pool's objects live until the next beforeWaiting or exit (item 268).
 enum AutoreleaseOrder {
     static let scenario = Scenario(
         "autorelease-order", "Observers of the lowest and the highest order bracket everything else.",

@@ -3,8 +3,8 @@
 
 import GRunLoop
 
-/// Cancelling a task that awaits the loop works even if the loop does not run: here it does not run while the tasks are
-/// cancelled.
+/// A task that awaits the loop can be cancelled even if the loop does not run. In this scenario, the loop does not run
+/// during the cancellations.
 enum Cancellation {
     static let scenario = Scenario(
         "cancellation", "A cancelled sleep or sequence ends immediately and leaves nothing in the loop.",

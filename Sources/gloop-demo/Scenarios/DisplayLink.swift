@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario display-link: a source of frames, made of one timer.
+// Scenario display-link: a source of frames that uses one timer.
 
 import GRunLoop
 

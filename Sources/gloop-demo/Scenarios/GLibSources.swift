@@ -4,10 +4,10 @@
 import GRunLoop
 
 /// The home context of the main loop is GLib's default context, and every common mode serves it. Our passes dispatch
-/// the sources that `g_timeout_add` or GIO add to the default context, and our sleep also waits for these sources. In
+/// the sources that `g_timeout_add` or GIO adds to the default context, and our sleeps also wait for these sources. In
 /// this scenario each source starts the next source, so the order is certain. Our timer adds a timeout, the timeout
-/// sends through a socket, and the socket's source signals our source. Then a timer of ours and a timeout of GLib's
-/// tick, and neither delays the other. A dispatched context counts as a handled source (item 26).
+/// sends through a socket, and the socket's source signals our source. Then our timer and a timeout of GLib tick at the
+/// same time, and neither delays the other. A dispatched context counts as a handled source (item 26).
 enum GLibSources {
     static let scenario = Scenario(
         "glib-sources", "GLib's timeouts and sockets are served in the same passes as our timers and sources.",
@@ -75,7 +75,7 @@ enum GLibSources {
         }
     }
 
-    /// Runs the loop until our timer and GLib's have each ticked ten times.
+    /// Runs the loop until our timer and GLib's timeout have each ticked ten times.
     private static func tickTogether(_ loop: GRunLoop, _ log: Recorder) {
         let (ours, theirs) = (Shared(0), Shared(0))
         let start = GRunLoop.now

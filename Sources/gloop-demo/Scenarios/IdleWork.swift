@@ -5,9 +5,9 @@ import GRunLoop
 
 /// A table view measures its rows ahead of time in this way (item 271). An observer is called when the loop is about to
 /// sleep. The observer enqueues a perform of one piece of work in the default mode. The perform wakes the loop, so the
-/// loop does not sleep while work is left. But each piece of work is done in a separate pass, so all other items have
-/// their turns, too. While the loop runs in another mode, the work waits. When no work is left, the observer
-/// invalidates itself and the loop sleeps.
+/// loop does not sleep while work is left. But each piece of work is done in a separate pass, so the loop also handles
+/// all other items. While the loop runs in another mode, the work waits. When no work is left, the observer invalidates
+/// itself and the loop sleeps.
 enum IdleWork {
     static let scenario = Scenario(
         "idle-work", "Idle work runs one item per pass when the loop would sleep, and waits in other modes.",

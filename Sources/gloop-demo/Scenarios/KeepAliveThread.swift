@@ -71,8 +71,8 @@ enum KeepAliveThread {
         thread.join()
     }
 
-    /// Counts the thread's wake-ups in 30 ms without work. A wake-up from the time before may be late and be counted,
-    /// too. So if the count is not zero, this function repeats the measurement, up to five times in all.
+    /// Counts the thread's wake-ups in 30 ms without work. A late wake-up from before may also be counted. So if the
+    /// count is not zero, this function repeats the measurement, up to five times in all.
     private static func idle(_ wakeUps: Shared<Int>, _ clock: clockid_t, _ log: Recorder) {
         var count = 0
         var used = Duration.zero

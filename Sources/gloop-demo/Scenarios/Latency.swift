@@ -50,8 +50,8 @@ enum Latency {
 
     private static let idleTime = Duration.milliseconds(300)
 
-    /// Another thread enqueues blocks one after the other, after random pauses. The pauses are in microseconds. The
-    /// calling thread drives the main loop.
+    /// Another thread enqueues blocks one after another, with random pauses in between. The pauses are in microseconds.
+    /// The calling thread drives the main loop.
     private static func measure(
         samples: Int, pause: ClosedRange<UInt32>, drive: (() -> Bool) -> Void
     ) -> [Int64] {

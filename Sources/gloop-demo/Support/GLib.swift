@@ -24,10 +24,10 @@ private final class Box {
 }
 
 enum GLibSource {
-    /// Adds a `GTimeoutSource` to a context, and returns the id of the source in that context. Nil stands for GLib's
-    /// default context. ``remove(_:)`` works only for sources in the default context.
+    /// Adds a `GTimeoutSource` to a context, and returns the id of the source in that context. Nil means GLib's default
+    /// context. ``remove(_:)`` works only for sources in the default context.
     ///
-    /// - Parameter body: called after the time. If it returns true, it is called again after the same time.
+    /// - Parameter body: called after the time. If `body` returns true, it is called again after the same time.
     @discardableResult static func addTimeout(
         milliseconds: UInt32, to context: OpaquePointer? = nil, _ body: @escaping () -> Bool
     ) -> UInt32 {
@@ -68,7 +68,7 @@ final class SocketPair: @unchecked Sendable {
 
     /// Attaches a `GSocketSource` to GLib's default context. The source calls `body` with every text that is received.
     ///
-    /// - Parameter body: called with a text. If it returns false, it is not called for later texts.
+    /// - Parameter body: called with each text. If `body` returns false, it is not called for later texts.
     func receive(_ body: @escaping (String) -> Bool) {
         guard let source = g_socket_create_source(ends[1], G_IO_IN, nil) else { return }
         let box = Box { [self] in

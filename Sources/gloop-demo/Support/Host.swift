@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that use GLib's default context as a host does: they iterate it, list its GSources, and count its poll
-// records.
+// Uses GLib's default context as a host does: iterates the context, lists its GSources, and counts its poll records.
 
 import CGRunGLib
 import GRunLoop

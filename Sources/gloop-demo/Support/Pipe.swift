@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipe: writing to one end makes the descriptor of the other end readable.
+// A pipe. A write to one end makes the descriptor of the other end readable.
 
 import Glibc
 

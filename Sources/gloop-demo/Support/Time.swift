@@ -5,8 +5,8 @@ import GRunLoop
 import Glibc
 
 extension Duration {
-    /// The time limit of every run in a scenario. If the loop has an error, the limit ends the run: the scenario gets a
-    /// wrong line, and the program does not hang.
+    /// The time limit of every run in a scenario. If the loop has a bug, the limit ends the run. Then the scenario gets
+    /// a wrong line, but the program does not hang.
     static let patience = Duration.seconds(20)
 
     var nanoseconds: Int64 {
@@ -30,7 +30,7 @@ func linger(until date: GRunLoop.Instant) {
     _ = wait(within: .patience) { GRunLoop.now >= date }
 }
 
-/// The dates of a repeating timer: the first date, and another one after each interval.
+/// The dates of a repeating timer: the first date, and another date after each interval.
 struct Grid: Sendable {
     let first: GRunLoop.Instant
     let interval: Duration
