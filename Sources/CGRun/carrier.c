@@ -8,7 +8,7 @@
 // the host's poll and GLib skipped the carrier's check, the context would not be checked. A source that holds a lock
 // from prepare to check, as GDK's source does, would then deadlock.
 //
-// The carrier has a poll record for each descriptor of the further context, because an epoll would silently lose a
+// The carrier has a poll record for each descriptor of the further context, because an epoll silently loses a
 // descriptor that is closed and opened again.
 
 #include "hub.h"

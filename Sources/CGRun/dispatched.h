@@ -6,8 +6,8 @@
 // GLib does not report what an iteration dispatches. So an iteration that may dispatch a foreign source sets the state
 // UNSURE. If the state is still UNSURE when the next iteration begins, it becomes FOREIGN.
 //
-// Each row of the table is a function below, with the events for which it is called. Each column on the right stands
-// for a state before the call, and contains the states after the call.
+// Each row of the table is a function below, with the events for which it is called. Each column on the right belongs
+// to a state before the call, and contains the states after the call.
 //
 //                                                                          OURS     UNSURE   FOREIGN
 //   suspect       the first sentinel was checked; there are no sentinels   UNSURE   UNSURE   FOREIGN

@@ -55,7 +55,7 @@ static gboolean hub_prepare(GSource *source, gint *timeout)
 }
 
 // A poll that took at least this time counts as a sleep. GLib reads the clock again after a poll that was allowed to
-// sleep. A poll that found something immediately took less time.
+// sleep. A poll that immediately found a ready descriptor took less time.
 enum { SLEEP_MICROSECONDS = 20 };
 
 static gboolean hub_check(GSource *source)
@@ -122,7 +122,7 @@ GSource *cgrun_hub_new(const cgrun_hub_funcs *funcs, void *loop, bool is_main)
     for (unsigned i = 0; i < CGRUN_HUB_RECORDS; i++)
         hub->records[i] = (GPollFD){.fd = -1, .events = 0, .revents = 0};
     g_source_set_name(source, "GRunLoop");
-    // If the hub could not recurse, a nested loop would never dispatch the hub, and GLib would remove and add the poll
+    // If the hub could not recurse, a nested loop would never dispatch it. GLib would also remove and add the poll
     // records around every dispatch.
     g_source_set_can_recurse(source, TRUE);
     return source;
@@ -146,7 +146,7 @@ void cgrun_hub_yield(GSource *source, unsigned iterations, gint64 span)
     Hub *hub = (Hub *)source;
     if (PERTURBS(CGRUN_SITE_YIELD))
         iterations = 1 + PERTURBED(iterations);
-    hub->yields = iterations + 1; // plus 1, because the hub also steps back for the rest of this iteration
+    hub->yields = iterations + 1; // one more, because the hub steps back for the rest of this iteration, too
     hub->yield_span = span;
     hub->yield_end = 0;
 }

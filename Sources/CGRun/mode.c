@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-// strcmp() takes up to 60 instructions more if one of the strings lies near the end of a page, so the cost of a call
-// would depend on the linker. With a constant length, the compiler turns memcmp() into a few inline instructions.
+// strcmp() takes up to 60 more instructions if a string lies near the end of a page. So the cost of a call would depend
+// on the linker. With a constant length, the compiler turns memcmp() into a few inline instructions.
 #define READS(name, length, text) ((length) == sizeof(text) - 1 && memcmp(name, text, sizeof(text) - 1) == 0)
 
 cgrun_mode_kind cgrun_well_known_mode(const char *name)

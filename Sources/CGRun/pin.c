@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps this code loaded: dlclose() does not unmap the shared library or the plug-in that contains it.
 //
-// Other code keeps pointers into this code. Swift's runtime keeps our metadata and a hook, GObject the functions of our
-// types, the system the destructor of a thread's loop, and GLib our source.
+// Other code keeps pointers into this code. Swift's runtime has pointers to our metadata and to a hook. GObject has the
+// functions of our types, and GLib has our source. The system has the destructor of a thread's loop.
 
 #define _GNU_SOURCE
 

@@ -199,8 +199,8 @@ void cgrun_ring_put(cgrun_ring *ring, cgrun_record_kind kind, uint32_t item, int
     if (ring->head == ring->size && ring->size < ring->limit)
         grow(ring);
     cgrun_record *record = &ring->records[ring->head & (ring->size - 1)];
-    // If a reader sees a part of this record, the fence guarantees that the reader also sees the `head` that was stored
-    // after the previous record.
+    // If a reader sees a part of this record, it also sees the `head` that was stored after the previous record. The
+    // fence guarantees this.
     __atomic_thread_fence(__ATOMIC_RELEASE);
     PUT(record->time, now);
     PUT(record->extra, extra);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the function and the file at an address. With glibc 2.35 or later, this code does not call functions that take
-// the dynamic linker's lock, because a thread that stalls inside dlopen() holds this lock.
+// Finds the function and the file at an address. With glibc 2.35 or later, this code calls no functions that take the
+// dynamic linker's lock. A thread that stalls inside dlopen() holds this lock.
 
 #define _GNU_SOURCE
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks whether another thread of the process has work. Swift's runtime does not report how many tasks are ready to
-// run, but each ready task has a thread that is running or about to run.
+// run. But each ready task has a thread that is running or about to run.
 
 #define _GNU_SOURCE
 

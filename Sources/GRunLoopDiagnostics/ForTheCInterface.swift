@@ -39,6 +39,6 @@ extension GRunLoop {
         try Timeline.ofProcess.write(to: OutputFile(path))
     }
 
-    /// The trace that records the loop; nil if the loop is not traced. Threads: the loop's own.
+    /// The trace that records the loop; nil if the loop is not traced. Threads: the loop's own thread.
     package var trace: Trace? { diagnostics.tracer }
 }

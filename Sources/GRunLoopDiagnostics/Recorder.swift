@@ -7,8 +7,8 @@ import GRunLoop
 import Glibc
 import Synchronization
 
-/// Records what one loop does in one recording. The loop's thread writes, and other threads read. The recorder does not
-/// retain items, but it keeps an item's memory allocated after the item's deinit.
+/// Records the work of one loop in one recording. The loop's thread writes, and other threads read. The recorder does
+/// not retain items, but it keeps an item's memory allocated after the item's deinit.
 final class Recorder: @unchecked Sendable {
     struct Item {
         let kind: ItemKind?

@@ -26,8 +26,8 @@ extension GRunLoop {
     /// `GRUN_STALLS=200ms`. If the item has a label, or the `GSource` has a name, the warning contains this label or
     /// name.
     ///
-    /// A report does not wait for a lock that the stalled thread holds, such as the lock of the dynamic linker, of the
-    /// log or of a stream. If the stalled thread holds the allocator's lock, no handler can be called. Then, after 50
+    /// A report does not wait for a lock that the stalled thread holds. Examples are the locks of the dynamic linker,
+    /// the log and a stream. If the stalled thread holds the allocator's lock, no handler can be called. Then, after 50
     /// ms, a plain notice is written to standard error, by `write()`. This notice has addresses instead of function
     /// names. If stalls are logged, the notice is also written when the log does not return within 50 ms. The report
     /// with names follows when the lock is free.

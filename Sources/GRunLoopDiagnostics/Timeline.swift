@@ -103,8 +103,8 @@ extension GRunLoop {
         /// - Parameters:
         ///   - path: the file to write. An existing file is replaced when the new file is complete. If the path is a
         ///     symbolic link, the link's target is replaced. If this target does not exist, the link itself is
-        ///     replaced. A device or a pipe is written to directly. If a named pipe has no reader, the call waits for
-        ///     one. If the reader closes the pipe during the call, the process ends by `SIGPIPE`. A new file has the
+        ///     replaced. A device or a pipe is written to directly. If a named pipe has no reader, the call waits for a
+        ///     reader. If the reader closes the pipe during the call, the process ends by `SIGPIPE`. A new file has the
         ///     mode 0644, reduced by the umask. In a sticky folder such as `/tmp`, a file, a link or a pipe of another
         ///     user is not touched: the error is `EACCES`.
         ///   - format: the format of the picture.

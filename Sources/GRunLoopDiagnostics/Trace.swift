@@ -203,8 +203,8 @@ extension GRunLoop {
     /// Begins to record this loop's stages and callouts in `trace`. If the loop already has a trace, `trace` replaces
     /// it.
     ///
-    /// Threads: the loop's own; on another thread the process ends with a message. There is no corresponding Core
-    /// Foundation function.
+    /// Threads: the loop's own thread; on another thread the process ends with a message. There is no corresponding
+    /// Core Foundation function.
     public func startTracing(_ trace: Trace) {
         guard isCalledOnOwnThread(by: "startTracing") else { return }
         diagnostics.begin(trace)
@@ -213,8 +213,8 @@ extension GRunLoop {
 
     /// Stops tracing this loop. The events stay in the trace. Does nothing if the loop is not traced.
     ///
-    /// Threads: the loop's own; on another thread the process ends with a message. There is no corresponding Core
-    /// Foundation function.
+    /// Threads: the loop's own thread; on another thread the process ends with a message. There is no corresponding
+    /// Core Foundation function.
     public func stopTracing() {
         guard isCalledOnOwnThread(by: "stopTracing") else { return }
         diagnostics.endTracing()

@@ -47,7 +47,7 @@ final class GuestRun {
     }
 }
 
-/// A run of our loop that replaces a sleep of Core Foundation. Threads: the loop's own.
+/// A run of our loop that replaces a sleep of Core Foundation. Threads: the loop's own thread.
 final class GuestWait: @unchecked Sendable {
     let depth: Int
     let mode: GuestMode

@@ -39,7 +39,7 @@ extension Guest {
     }
 
     /// Finds and watches the mode's epoll. Until this function succeeds, Core Foundation itself sleeps in the mode.
-    /// Threads: the loop's own.
+    /// Threads: the loop's own thread.
     @discardableResult func complete(_ mode: GuestMode) -> Finding {
         let finding = find(mode)
         if finding == .exhausted { retry(mode) }
@@ -105,7 +105,7 @@ extension Guest {
     }
 
     /// The mode that Core Foundation is about to run; nil if Core Foundation does not have this mode. Threads: the
-    /// loop's own.
+    /// loop's own thread.
     func modeToRun(_ name: UnsafeRawPointer?) -> GuestMode? {
         guard let name else { return nil }
         if let mode = knownMode(name) { return mode }

@@ -67,7 +67,7 @@ extension Guest {
     }
 
     /// Signals each mode that still has pending work, so that our loop serves the mode without a new notice. Wakes our
-    /// loop only if one of these modes is the mode that our loop runs now or next. Threads: the loop's own.
+    /// loop only if one of these modes is the mode that our loop runs now or next. Threads: the loop's own thread.
     func remind() {
         let next = loop.currentMode ?? loop.ambientMode
         let isNext = modes.withLock { modes in
@@ -94,7 +94,7 @@ extension Guest {
     var isWaiting: Bool { isServed && atomicWaiting.load(ordering: .relaxed) }
 
     /// True if the innermost run or pass is a run of Core Foundation that our library did not start. Threads: the
-    /// loop's own.
+    /// loop's own thread.
     var isInCoreFoundationRun: Bool {
         if let last = activities.last { return last.run != nil }
         guard let name = cgrun_guest_copy_current_mode(address) else { return false }

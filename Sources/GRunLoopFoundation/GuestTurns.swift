@@ -55,9 +55,10 @@ extension Guest {
         items?.withdrawTurn()
         activities.append(.pass(mode))
         var result = withoutMainQueue { cgrun_guest_pass(address, mode.name) }
-        // Core Foundation does not run a mode without items, so the mode's observers, such as those of notification
-        // queues, are not called. Also, if a due timer was cancelled, the epoll stays readable, because Core Foundation
-        // does not read the timer's descriptor. So add the keeper source, which makes Core Foundation run the mode.
+        // Core Foundation does not run a mode without items, so the mode's observers, such as the observers of
+        // notification queues, are not called. Also, if a due timer was cancelled, the epoll stays readable, because
+        // Core Foundation does not read the timer's descriptor. So add the keeper source, which makes Core Foundation
+        // run the mode.
         if result == CGRUN_GUEST_FINISHED, finding != .absent, hasObservers || mode.isReadable {
             items?.placeKeeper(in: mode)
             result = withoutMainQueue { cgrun_guest_pass(address, mode.name) }

@@ -5,8 +5,8 @@ public import Foundation
 public import GRunLoop
 
 extension GRunLoop.Mode {
-    /// Makes the mode with the same name: `.default` and `.common` become the modes ``GRunLoop/Mode/default`` and
-    /// ``GRunLoop/Mode/common``.
+    /// Makes the mode with the same name: `.default` and `.common` become `GRunLoop.Mode.default` and
+    /// `GRunLoop.Mode.common`.
     ///
     /// Threads: any.
     public init(_ mode: RunLoop.Mode) { self.init(rawValue: mode.rawValue) }

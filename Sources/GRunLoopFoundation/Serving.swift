@@ -19,8 +19,8 @@ extension GRunLoop {
     /// same names in both loops, and a mode that becomes common in one loop becomes common in the other. While no
     /// events occur, serving makes no system calls and does not wake the thread.
     ///
-    /// While this loop serves Foundation's loop, a run of this loop in a served mode does not return `finished`,
-    /// because this run waits for Foundation's loop.
+    /// While this loop serves Foundation's loop, its runs in a served mode do not return `finished`, because they wait
+    /// for Foundation's loop.
     ///
     /// **Waiting in Foundation's loop.** Foundation's `run(mode:before:)` returns `false` immediately if its mode has
     /// no source and no timer of Foundation. This rule holds on every thread except the main thread, and items of this
@@ -33,9 +33,9 @@ extension GRunLoop {
     /// Foundation's loop. Other pending work in that mode may also be called. To rule out serving as the cause of a
     /// problem, set the environment variable `GRUN_NO_FOUNDATION`: then this function throws.
     ///
-    /// Threads: this loop's own, with the Foundation run loop of the same thread; otherwise the process ends with a
-    /// message. A second call returns another token for the same loop. Serving ends when the last token is cancelled or
-    /// released. There is no corresponding function in Foundation.
+    /// Threads: this loop's own thread, with the Foundation run loop of the same thread; otherwise the process ends
+    /// with a message. A second call returns another token for the same loop. Serving ends when the last token is
+    /// cancelled or released. There is no corresponding function in Foundation.
     ///
     /// - Parameter runLoop: `RunLoop.current`, which on the main thread is `RunLoop.main`.
     /// - Throws: ``SystemError/unsupported(_:)`` if this process cannot be served, ``SystemError/limitReached(errno:)``

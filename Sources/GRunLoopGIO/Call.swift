@@ -29,7 +29,7 @@ public enum GIO {
     ///
     /// Cancelling the task cancels the operation, as soon as the loop runs. The call then still waits until the library
     /// has called back. So the caller may free memory that the operation uses, except after a
-    /// `GRunLoop.LoopEndedError`. To be safe after this error, too, let an object own the memory, and pass the object
+    /// `GRunLoop.LoopEndedError`. To be safe even after this error, let an object own the memory, and pass the object
     /// as `keeping`. After the end of the loop, GIO never completes the operation, so the operation's descriptors stay
     /// open.
     ///

@@ -75,7 +75,7 @@ public struct GLibError: Error, Hashable, Sendable, CustomStringConvertible {
         domain == type(of: code).errorDomain && self.code == Int32(truncatingIfNeeded: code.rawValue)
     }
 
-    /// Whether the error has this code of GIO's domain.
+    /// Returns whether the error has this code of GIO's domain.
     ///
     /// Threads: any. The corresponding GLib function is `g_error_matches`.
     public func matches(_ code: GIO.ErrorCode) -> Bool {

@@ -24,9 +24,9 @@ extension OpaquePointer: GObjectPointer {
 /// Choose the initializer by the ownership of the C function's result: the function's documentation says *transfer
 /// full*, *transfer none* or *floating*.
 ///
-/// Threads: those of the object. The `GRef` is not `Sendable`, because Swift may release it on any thread that uses it.
-/// A widget, for example, must be released on GTK's thread. The corresponding GLib functions are `g_object_ref` and
-/// `g_object_unref`.
+/// Threads: the threads on which the object may be used. The `GRef` is not `Sendable`, because Swift may release it on
+/// any thread that uses it. A widget, for example, must be released on GTK's thread. The corresponding GLib functions
+/// are `g_object_ref` and `g_object_unref`.
 public final class GRef<Pointer: GObjectPointer> {
     /// The object, which lives as long as the `GRef`. Swift may release the `GRef` after its last use, so keep the
     /// `GRef` in a property, or use `withExtendedLifetime`. Threads: those of the object.

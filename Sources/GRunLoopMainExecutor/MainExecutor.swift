@@ -40,9 +40,9 @@ extension GRunLoop {
     /// The main loop as the executor of the main actor. This is an experiment, which may be changed or removed.
     ///
     /// Without this executor, libdispatch runs the jobs of the main actor as blocks of the main dispatch queue.
-    /// libdispatch does not start a block inside another block. So if a job of the main actor runs the loop, for
-    /// example in a modal dialog, all other jobs of the main actor wait until that run returns. With this executor,
-    /// nested runs serve the main actor.
+    /// libdispatch does not start a block inside another block. A job of the main actor may run the loop, for example
+    /// in a modal dialog. All other jobs of the main actor then wait until that run returns. With this executor, nested
+    /// runs serve the main actor.
     ///
     /// ```swift
     /// // main.swift

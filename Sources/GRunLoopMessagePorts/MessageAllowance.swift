@@ -23,7 +23,7 @@ struct MessageHolding: Equatable {
         sum.descriptors -= other.descriptors
     }
 
-    /// Whether any of the counts has reached its limit.
+    /// Returns whether any of the counts has reached its limit.
     func reaches(_ limit: Self) -> Bool {
         memories >= limit.memories || bytes >= limit.bytes || descriptors >= limit.descriptors
     }

@@ -45,7 +45,7 @@ extension GRunLoop {
 
         /// Calls a closure with the bytes, which may be read during the call.
         ///
-        /// - Throws: what the closure throws.
+        /// - Throws: the error of the closure.
         ///
         /// Threads: any.
         public func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
@@ -94,7 +94,7 @@ extension GRunLoop {
         /// Calls a closure with the bytes. Collections of the standard library use this method to copy all bytes in one
         /// step.
         ///
-        /// - Throws: what the closure throws.
+        /// - Throws: the error of the closure.
         ///
         /// Threads: any.
         public func withContiguousStorageIfAvailable<Result>(

@@ -31,7 +31,7 @@ enum MessageFault: String, CaseIterable {
         }
     }
 
-    /// Whether a message that was not sent because of this error may be sent later.
+    /// Returns whether a message that was not sent because of this error may be sent later.
     static func isShortage(_ error: Int32) -> Bool {
         of(error, in: .send) == .shortage || of(error, in: .memory) == .shortage
     }

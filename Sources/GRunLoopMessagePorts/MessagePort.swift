@@ -36,10 +36,10 @@ extension GRunLoop {
     /// and closes the connections of further senders. If the handler runs the loop in a mode of the port, the port
     /// calls the handler recursively, up to ``maximumHandlerDepth``.
     ///
-    /// A handler may keep messages. While a sender's messages hold 1,024 pieces of memory (data of more than 65,536
-    /// bytes), 4 GiB of memory or 64 descriptors, the port does not read from this sender. There is also a limit for
-    /// all senders together: 8,192 pieces of memory, 64 GiB or 512 descriptors. At this limit the port stops reading
-    /// from every sender whose messages hold memory or descriptors.
+    /// A handler may keep messages. Data of more than 65,536 bytes is a separate piece of memory. While a sender's
+    /// messages hold 1,024 such pieces, 4 GiB of memory or 64 descriptors, the port does not read from this sender.
+    /// There is also a limit for all senders together: 8,192 pieces of memory, 64 GiB or 512 descriptors. At this limit
+    /// the port stops reading from every sender whose messages hold memory or descriptors.
     ///
     /// Threads: any. The corresponding Core Foundation type is a local `CFMessagePort`.
     public final class MessagePort: Item, @unchecked Sendable {

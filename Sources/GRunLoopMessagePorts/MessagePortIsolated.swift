@@ -14,7 +14,7 @@ extension GRunLoop.MessagePort {
     ///
     /// - Throws: ``GRunLoop/MessagePortError``.
     ///
-    /// Threads: the actor's. Everything else is as in ``init(_:handler:)``.
+    /// Threads: the actor's thread. Everything else is as in ``init(_:handler:)``.
     public convenience init(
         _ name: String?, isolation: isolated any Actor, handler: @escaping (Message) -> Void
     ) throws(GRunLoop.MessagePortError) {
@@ -43,7 +43,7 @@ extension GRunLoop.MessagePort {
     ///
     /// - Throws: ``GRunLoop/MessagePortError``.
     ///
-    /// Threads: the actor's. Everything else is as in ``init(replying:handler:)``.
+    /// Threads: the actor's thread. Everything else is as in ``init(replying:handler:)``.
     public convenience init(
         replying name: String?, isolation: isolated any Actor,
         handler: @escaping (Message) -> GRunLoop.MessageData?

@@ -80,8 +80,8 @@ extension GRunLoop.MessagePort {
         /// the client's process. At the limit of 256 MiB, the port also closes the connection if a second reply would
         /// wait for this process. A reply counts as 16 MiB at most.
         ///
-        /// - Returns: whether the reply was sent or queued. False if the client has gone or does not receive its
-        ///   replies, if the port is invalid, or if an earlier reply was sent or queued.
+        /// - Returns: true if the reply was sent or queued. False if the client has gone or does not receive its
+        ///   replies, or if the port is invalid. Also false if an earlier reply was sent or queued.
         /// - Throws: ``GRunLoop/MessageRequestError/transportError(errno:)``, also if the reply must wait and no
         ///   descriptor is left to copy its descriptors. After this error you can send another reply.
         ///

@@ -87,7 +87,7 @@ extension GRunLoop {
         ///
         /// - Parameter name: 1 to 128 bytes of UTF-8 without a NUL.
         /// - Returns: the port. If the program still holds a valid object from a look-up of this name, this function
-        ///   returns that object, even if the port has another name by now.
+        ///   returns that object. The port may have another name by now.
         /// - Throws: ``MessagePortError``; ``MessagePortError/notFound(_:)`` if no port has the name.
         ///
         /// Threads: any; the call does not wait. The corresponding Core Foundation function is
@@ -181,8 +181,8 @@ extension GRunLoop {
             for handler in ended.invalidationHandlers { handler() }
         }
 
-        /// Calls a closure once when the port becomes invalid, on the thread that calls ``invalidate()``, notices that
-        /// the other side has gone, or releases the last reference to the port.
+        /// Calls a closure once when the port becomes invalid. The closure is called on the thread that calls
+        /// ``invalidate()``, notices that the other side has gone, or releases the last reference.
         ///
         /// Several closures are called in the order in which they were given. If the port is already invalid, the
         /// closure is called immediately.

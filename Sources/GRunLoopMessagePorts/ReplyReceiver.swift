@@ -121,9 +121,9 @@ final class ReplyReceiver: @unchecked Sendable {
     /// Makes the source and the timer join or leave a mode, as the waits in the mode require. Another thread may change
     /// the waits meanwhile, so this function repeats until the mode agrees with the waits.
     ///
-    /// One wait may name a mode by the mode's own name, and another wait by `.common`. When the last wait under one of
-    /// these names ends, the source and the timer leave the mode, although a wait under the other name continues. So
-    /// the source and the timer join the modes of the other waits again.
+    /// One wait may name a mode by the mode's own name, and another wait by `.common`. When the last wait under one
+    /// name ends, the source and the timer leave the mode, although a wait under the other name continues. So the
+    /// source and the timer join the modes of the other waits again.
     private func settle(_ mode: GRunLoop.Mode) throws(GRunLoop.SystemError) {
         guard let source else { return }
         while true {

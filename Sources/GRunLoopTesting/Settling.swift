@@ -48,10 +48,10 @@ public import Testing
 extension GRunLoop {
     /// Waits until this loop has no more work, and is about to sleep.
     ///
-    /// Before the function returns, the loop performs its blocks, signalled sources and due timers, the messages and
-    /// events that have arrived, and the main actor's jobs. The function also waits until the process's other threads
-    /// sleep, because one of them may enqueue a job of the main actor. This second wait takes at most half a second,
-    /// because threads of other tests may run all the time.
+    /// Before the function returns, the loop handles its blocks, signalled sources, due timers, messages and events,
+    /// and the main actor's jobs. The function also waits until the process's other threads sleep, because one of them
+    /// may enqueue a job of the main actor. This second wait takes at most half a second, because threads of other
+    /// tests may run all the time.
     ///
     /// The function does not wait for timers that are due later, nor for other processes. A thread that reads a file,
     /// sleeps or waits for a lock counts as asleep. To wait for a result, use `eventually`.

@@ -22,7 +22,7 @@ public import Testing
 ///     may miss a stall that is only slightly longer than the threshold.
 ///   - sourceLocation: the place that a failure names.
 ///   - body: the code to watch, which is called once.
-/// - Returns: what the closure returns.
+/// - Returns: the value of the closure.
 /// - Throws: the error of the closure.
 ///
 /// Threads: the main actor. See `GRunLoop.StallMonitor`.

@@ -130,8 +130,8 @@ public import Testing
 /// These use real time: `Task.sleep(for:)`, `DispatchQueue.main.asyncAfter`, timers of Foundation, and `g_timeout_add`.
 /// A timer that another thread makes gets its date from the real clock.
 ///
-/// If the test waits for more than two seconds while its clock stands still, a note on standard error reports this wait
-/// and lists the pending work.
+/// If the test waits for more than two seconds while its clock stands still, a note on standard error lists the pending
+/// work.
 ///
 /// The process has one main loop. Timers of other tests that run at the same time would also be in virtual time. So
 /// give the trait `.mainLoop` to the suites that use the main loop. A second call waits until the first call has
@@ -141,7 +141,7 @@ public import Testing
 ///   - start: the first reading of the clock. Nil means the real time.
 ///   - sourceLocation: the place that a failure names.
 ///   - body: the closure to call, once.
-/// - Returns: what the closure returns.
+/// - Returns: the value of the closure.
 /// - Throws: the error of the closure.
 ///
 /// Threads: the main actor. At the end, items of the main loop keep their dates, which may be far ahead of real time.

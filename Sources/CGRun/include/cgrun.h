@@ -24,9 +24,8 @@ G_BEGIN_DECLS
 // MARK: Locks
 
 // A lock that is not recursive. One atomic instruction takes the lock. Without contention, a plain store releases it.
-// The release needs no fence, because a thread that is about to sleep for the lock first makes every thread of the
-// process execute a barrier (lock.c). In builds for the Thread Sanitizer the lock is a mutex, which the sanitizer
-// understands.
+// The release needs no fence. Before a thread sleeps for the lock, it makes every thread of the process execute a
+// barrier (lock.c). In builds for the Thread Sanitizer the lock is a mutex, which the sanitizer understands.
 typedef struct {
     uint32_t word;
     /// The number of wake-ups still to be sent: at least one for each sleeping thread.
@@ -129,8 +128,8 @@ void cgrun_hub_close(GSource *hub);
 void cgrun_hub_set_dormant(GSource *hub, bool dormant);
 
 /// Leaves the next iterations of the host to other sources, so that sources of lower priority get their turn. The hub
-/// yields for `iterations` iterations or `span` microseconds, whichever ends first, but for at least one iteration.
-/// While the hub yields, it is not ready, watches nothing, and prevents the host from sleeping.
+/// yields for `iterations` iterations or `span` microseconds, whichever ends first. It yields for at least one
+/// iteration. While the hub yields, it is not ready, watches nothing, and prevents the host from sleeping.
 void cgrun_hub_yield(GSource *hub, unsigned iterations, gint64 span);
 
 /// Adds the sentinels to the hub's context, or removes them (sentinels.c). Attaching sentinels is expensive, so add
@@ -385,8 +384,8 @@ static inline void cgrun_set_current_loop(void *loop) { cgrun_current_loop = loo
 enum { CGRUN_THREAD_UNKNOWN, CGRUN_THREAD_MAIN, CGRUN_THREAD_OTHER };
 extern __thread int cgrun_thread_kind __attribute__((tls_model("initial-exec"), visibility("hidden")));
 int cgrun_find_thread_kind(void);
-/// Whether the calling thread is the process's main thread. The kernel is asked only once for each thread, because each
-/// iteration of a host calls this function up to seven times.
+/// Returns whether the calling thread is the process's main thread. The kernel is asked only once for each thread,
+/// because each iteration of a host calls this function up to seven times.
 static inline bool cgrun_is_main_thread(void)
 {
     int kind = cgrun_thread_kind;

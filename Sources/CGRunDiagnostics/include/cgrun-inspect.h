@@ -121,8 +121,8 @@ bool cgrun_sample_take(const cgrun_beat *beat, int signal, int64_t span, cgrun_s
 
 // MARK: Names
 
-// With glibc 2.35 or later, the two functions below do not take the dynamic linker's lock, because a thread that stalls
-// inside dlopen() holds this lock.
+// With glibc 2.35 or later, the two functions below do not take the dynamic linker's lock. A thread that stalls inside
+// dlopen() holds this lock.
 
 /// Returns the names of the function at an address and of the function's file, without folders. A Swift name is
 /// demangled if the process contains Swift's runtime. A name that is not known is NULL. The caller frees both names.

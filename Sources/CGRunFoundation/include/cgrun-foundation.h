@@ -2,8 +2,8 @@
 // The C functions with which GRunLoopFoundation serves Foundation's run loop. These functions call Core Foundation,
 // which is a part of Foundation, and use the data structures of the dynamic linker.
 //
-// In this header, a run loop, an observer or a source of Core Foundation is a `void *`, and a string, an array or a set
-// is a `const void *`. No code here depends on the layout of Core Foundation's structures.
+// In this header, a run loop, an observer or a source of Core Foundation is a `void *`. A string, an array or a set is
+// a `const void *`. No code here depends on the layout of Core Foundation's structures.
 
 #pragma once
 
@@ -32,8 +32,8 @@ typedef struct {
     /// An array with a number for each function: how many slots of the object that defines the function hold the new
     /// address. NULL if the caller does not need these numbers.
     unsigned *in_original;
-    /// True if the slots must be set once more. Either a slot was just set, and another thread may be resolving this
-    /// slot, or an object is still being loaded, so its slots were not set.
+    /// True if the slots must be set once more. There are two reasons. Another thread may be resolving a slot that was
+    /// just set, or an object is still being loaded, so its slots were not set.
     bool is_incomplete;
 } cgrun_slots_result;
 

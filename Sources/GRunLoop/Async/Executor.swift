@@ -29,7 +29,7 @@ extension GRunLoop {
     /// task would stay suspended forever. So late jobs run on Swift's thread pool, isolated to their actors. They run
     /// in order, and one at a time for all executors of the loop. The first late job of a loop is logged with the names
     /// of the loop and the executor. End the actors and tasks of a loop before its thread ends, or end the thread with
-    /// ``Thread/stopAndWait()``. To end operations that the loop does not know, such as those of GIO, use
+    /// ``Thread/stopAndWait()``. To end operations that the loop does not know, such as GIO operations, use
     /// ``GRunLoop/addEndHandler(_:)``.
     ///
     /// Threads: any. There is no corresponding Core Foundation type. Swift's protocols are `SerialExecutor` and

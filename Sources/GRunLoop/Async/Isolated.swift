@@ -10,8 +10,9 @@
 // The type of `isolation` is not optional. If it could be nil, the captured objects would belong to no actor, and could
 // still be sent to another thread.
 //
-// The compiler of Swift 6.3 misses one case, as it does for `Task { }`. If code of a global actor, such as the main
-// actor, captures a new object in a closure for `isolation:`, the code can still send the object to another thread.
+// The compiler of Swift 6.3 misses one case, as it does for `Task { }`. In this case, code of a global actor, such as
+// the main actor, captures a new object in a closure for `isolation:`. The code can still send this object to another
+// thread.
 
 extension Confined {
     var block: @Sendable () -> Void {

@@ -35,10 +35,10 @@ extension GRunLoop {
             /// loop's thread, and so does a task that prefers the loop's executor. If an element is there already, the
             /// task is not suspended.
             ///
-            /// - Returns: the events since the previous element, merged into one value. The value is the latest date of
-            ///   ``Ticks``, the conditions of a descriptor, the activities of the loop, or the number of times that
-            ///   each signal came. For a port, the value is the next message. Nil if no event can follow, because the
-            ///   task was cancelled, the loop has ended, or the port is invalid.
+            /// - Returns: the events since the previous element, merged into one value. The value depends on the
+            ///   sequence: the latest date of ``Ticks``, the conditions of a descriptor, the activities of the loop, or
+            ///   the count of each signal. For a port, the value is the next message. Nil if no event can follow,
+            ///   because the task was cancelled, the loop has ended, or the port is invalid.
             /// - Throws: ``SystemError`` if the descriptor or the signal cannot be watched. The next call tries again.
             ///   Iterators of ``Ticks``, ``Activities`` and ``Port/Messages`` never throw.
             ///

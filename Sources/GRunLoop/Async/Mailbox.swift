@@ -2,7 +2,7 @@
 // Passes elements from an item of a loop to a waiting task.
 
 /// Delivers elements from an item of a loop to one waiting task. A mailbox merges a new element with an element that
-/// the task has not taken yet, so elements do not pile up before a slow task.
+/// the task has not taken yet. So elements do not pile up if the task is slow.
 ///
 /// A mailbox is an actor and its own executor, so it can keep the job of the waiting task. The thread that sends an
 /// element runs this job immediately. The job only takes the element, and then the task continues on its own executor.

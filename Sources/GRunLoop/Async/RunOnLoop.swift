@@ -14,8 +14,8 @@ extension GRunLoop {
     ///
     /// The task switches to the loop's executor and back. No other thread takes part.
     ///
-    /// - Returns: what the closure returns.
-    /// - Throws: what the closure throws.
+    /// - Returns: the value of the closure.
+    /// - Throws: the error of the closure.
     ///
     /// Threads: any. There is no corresponding Core Foundation function. The corresponding Swift function is
     /// `MainActor.run(resultType:body:)`.

@@ -58,14 +58,14 @@ extension GRunLoop {
         ///   - capacity: the largest number of elements that can wait. An element that the loop has taken for delivery
         ///     does not count. Zero and negative values mean one; `Int.max` means no limit. Memory is allocated as it
         ///     is needed.
-        ///   - undelivered: a closure that is called once with each accepted element that cannot be delivered, in the
-        ///     order of sending. If `undelivered` is nil, these elements are released. The closure is called on the
-        ///     thread that invalidates or releases the channel, or on the loop's ending thread. There are two
-        ///     exceptions. If the receiving closure is running when the channel is invalidated, the loop's thread calls
-        ///     `undelivered` after the receiving closure has returned. If a task is using elements that it has taken,
-        ///     the task calls `undelivered` when it asks for the next element. The channel retains `undelivered` until
-        ///     the channel itself is released. To avoid a reference cycle, the closure must capture owners of the
-        ///     channel weakly.
+        ///   - undelivered: a closure that is called once with each accepted element that cannot be delivered. Elements
+        ///     are passed in the order in which they were sent. If `undelivered` is nil, these elements are released.
+        ///     The closure is called on the thread that invalidates or releases the channel, or on the loop's ending
+        ///     thread. There are two exceptions. If the receiving closure is running when the channel is invalidated,
+        ///     the loop's thread calls `undelivered` after the receiving closure has returned. If a task is using
+        ///     elements that it has taken, the task calls `undelivered` when it asks for the next element. The channel
+        ///     retains `undelivered` until the channel itself is released. To avoid a reference cycle, the closure must
+        ///     capture owners of the channel weakly.
         ///
         /// Threads: any. The corresponding GLib function is `g_async_queue_new_full`.
         @inlinable public init(

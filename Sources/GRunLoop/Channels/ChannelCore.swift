@@ -13,7 +13,7 @@
 import Synchronization
 
 /// The state of a channel. The program's ``GRunLoop/Channel`` retains this object. Until the channel is invalid, the
-/// channel's source retains it, too.
+/// channel's source also retains this object.
 @usableFromInline final class ChannelCore: @unchecked Sendable {
     /// The result of ``begin()``: the address for an element, or why the element is not accepted.
     @usableFromInline enum Slot {
@@ -86,7 +86,7 @@ import Synchronization
 
         var hasRest: Bool { next != end || pieces.hasSecond }
 
-        /// Whether the batch has more elements after its next element.
+        /// Returns whether the batch has more elements after its next element.
         func hasMore(_ type: ChannelElementType) -> Bool {
             pieces.hasSecond || next != end && next.unsafelyUnwrapped + type.size != end
         }
@@ -204,8 +204,8 @@ import Synchronization
         return isFirst
     }
 
-    /// Moves the first element to `memory`, if there is one. If `isLeft` is true, elements remain for which no sender
-    /// will signal the receiver. If `hasAdmitted` is true, the caller must call ``resumeSenders()``.
+    /// Moves the first element to `memory`, if there is one. If `isLeft` is true, elements are left, and no sender will
+    /// signal the receiver for them. If `hasAdmitted` is true, the caller must call ``resumeSenders()``.
     func takeOne(to memory: UnsafeMutableRawPointer) -> (isTaken: Bool, isLeft: Bool, hasAdmitted: Bool) {
         lock.lock()
         defer { lock.unlock() }

@@ -8,8 +8,8 @@ extension GRunLoop.Channel {
     /// loop in one of the given modes wakes the awaiting task. The task takes all elements that wait, and is not
     /// suspended again until it has used them.
     ///
-    /// If the task runs on the loop's own executor and uses elements for longer than ``GRunLoop/timeSlice``, it yields,
-    /// so that the loop can handle other ready work.
+    /// If the task runs on the loop's own executor and uses elements for longer than ``GRunLoop/timeSlice``, the task
+    /// yields to other ready work.
     ///
     /// A channel has one receiver, which is never replaced. If the channel has a receiver already, a new iterator logs
     /// a message and has no elements. Cancelling the awaiting task or releasing the iterator invalidates the channel

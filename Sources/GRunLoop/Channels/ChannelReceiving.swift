@@ -27,7 +27,7 @@ extension GRunLoop.Channel {
     /// need not be `@Sendable`. The actor must live on `loop`, or `loop` must be a loop of virtual time on the actor's
     /// thread. Otherwise the process ends with a message.
     ///
-    /// Threads: the actor's. Everything else is as in ``receive(on:inModes:_:)``.
+    /// Threads: the actor's thread. Everything else is as in ``receive(on:inModes:_:)``.
     @inlinable public func receive(
         on loop: GRunLoop, inModes names: [GRunLoop.Mode] = [.common], isolation: isolated any Actor,
         _ body: @escaping (sending Element) -> Void
@@ -73,7 +73,7 @@ extension GRunLoop.Channel {
     /// actor, and need not be `@Sendable`. The actor must live on `loop`, or `loop` must be a loop of virtual time on
     /// the actor's thread. Otherwise the process ends with a message.
     ///
-    /// Threads: the actor's. Everything else is as in ``receiveBatches(on:inModes:_:)``.
+    /// Threads: the actor's thread. Everything else is as in ``receiveBatches(on:inModes:_:)``.
     @inlinable public func receiveBatches(
         on loop: GRunLoop, inModes names: [GRunLoop.Mode] = [.common], isolation: isolated any Actor,
         _ body: @escaping (borrowing Span<Element>) -> Void

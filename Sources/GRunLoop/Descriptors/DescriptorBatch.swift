@@ -4,8 +4,8 @@
 import CGRun
 import Glibc
 
-/// The events that one query of a mode's epoll has returned, in a ring buffer in the order of service. Guarded by the
-/// loop's lock.
+/// The events that one query of a mode's epoll has returned, in a ring buffer. The first event is serviced first.
+/// Guarded by the loop's lock.
 struct DescriptorBatch: ~Copyable {
     /// The kernel's record of one event: `data` identifies the watch, `events` holds the conditions.
     typealias Event = epoll_event
@@ -66,7 +66,7 @@ struct DescriptorBatch: ~Copyable {
         invariant(0...Self.size ~= count, "a batch holds no more than it has room for")
     }
 
-    /// Returns the maximum number of events of the next query. If `room` is one, one query in eight fetches two events
+    /// Returns the maximum number of events of the next query. If `room` is 1, every eighth query fetches two events
     /// instead. Otherwise a loop that discards the event of every second query could service the same descriptor
     /// forever.
     private mutating func nextRoom() -> Int32 {
@@ -118,8 +118,8 @@ struct DescriptorBatch: ~Copyable {
 
     /// Drops the events for which no source waits. Returns whether the epoll must be replaced.
     ///
-    /// Checks every descriptor number of a small batch, but only one number of a large batch, so that the checks cost
-    /// at most as much as the query.
+    /// Checks every descriptor number of a small batch, but only one number of a large batch. So the checks cost at
+    /// most as much as the query.
     mutating func dropOrphans(of mode: ModeState) -> Bool {
         guard !isEmpty(in: mode) else { return false }
         let confirmsAll = !isLarge

@@ -45,7 +45,7 @@ package final class StandIn: @unchecked Sendable {
         return try source?.carryOut(operation, of: loop, forMode: mode) ?? false
     }
 
-    /// Returns the descriptor source, and makes one if there is none; nil if the object is invalid.
+    /// Returns the descriptor source, and creates it if necessary. Returns nil if the object is invalid.
     private func sourceToAdd(for object: AnyObject, _ make: () -> OwnDescriptorSource) -> OwnDescriptorSource? {
         if let source { return source }
         let new = make()

@@ -13,7 +13,7 @@ package enum ClosureSymbol {
     }
     private struct OfPort { let body: ((GRunLoop.PortMessage) -> Void)? }
 
-    /// The two words of a closure: the address of its code, and the address of what it has captured.
+    /// The two words of a closure: the address of its code, and the address of its captured values.
     package struct Words {
         let code: UInt
         let captured: UInt

@@ -3,7 +3,7 @@
 
 package import CGRun
 
-/// Receives reports of what a loop does. The conforming type is in the target `GRunLoopDiagnostics`, so that the loop
+/// Receives reports about a loop's work. The conforming type is in the target `GRunLoopDiagnostics`, so that the loop
 /// itself knows nothing about traces, recordings and stall monitors.
 ///
 /// If the process contains `GRunLoopDiagnostics`, each loop has a probe from the start. Otherwise no loop has a probe.

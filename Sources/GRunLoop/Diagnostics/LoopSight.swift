@@ -31,7 +31,7 @@ package struct RunSight {
 
 /// The details of a callout, read with the loop's lock held. Reading them allocates no memory, because the loop's
 /// thread may hold the allocator's lock. If the reading thread waited for the allocator, every thread that needs the
-/// loop's lock would wait, too. In a debug build, iterating over a collection allocates memory. So only timers and idle
+/// loop's lock would also wait. In a debug build, iterating over a collection allocates memory. So only timers and idle
 /// queues are found, which need no iteration.
 package struct CalloutDetails {
     package var label: Labels.Label?

@@ -17,13 +17,13 @@ struct AcquiredContexts {
     /// there, and other threads wake the run through this context.
     var first: OpaquePointer? { list.first?.context }
 
-    /// Whether the run owns every context that the mode has at this ``ModeState/contextsVersion``.
+    /// Returns whether the run owns every context that the mode has at this ``ModeState/contextsVersion``.
     func isCurrent(_ version: Int) -> Bool {
         version == self.version && isComplete
     }
 
-    /// Whether the mode's contexts have changed since the last ``update(to:version:)``. A context that could not be
-    /// acquired then and is free now is not a change.
+    /// Returns whether the mode's contexts have changed since the last ``update(to:version:)``. A context that could
+    /// not be acquired then and is free now is not a change.
     func isOutdated(_ version: Int) -> Bool { version != self.version }
 
     /// Acquires the `wanted` contexts, and releases all others. Skips a context that another thread owns; the next call

@@ -14,9 +14,9 @@ extension GRunLoop {
     /// `dlclose()` unmaps neither this library nor a shared object that has the library linked in. So a plug-in in
     /// Swift stays in memory, and may leave items in a loop.
     ///
-    /// Threads: the loop's own; on another thread the process ends with a message. A call inside a callout of the loop
-    /// is logged and ignored, because the pass on the stack needs the home context. There is no corresponding Core
-    /// Foundation function.
+    /// Threads: the loop's own thread; on another thread the process ends with a message. A call inside a callout of
+    /// the loop is logged and ignored, because the pass on the stack needs the home context. There is no corresponding
+    /// Core Foundation function.
     public func detach() {
         guard !refuses("detach"), requireOwnThread("detach") else { return }
         lock.lock()
@@ -49,8 +49,8 @@ extension GRunLoop {
     /// The host's next pass begins a new run, so entry observers are called again. If the loop is not detached, or has
     /// lost its own descriptors, the call does nothing.
     ///
-    /// Threads: the loop's own; on another thread the process ends with a message. There is no corresponding Core
-    /// Foundation function.
+    /// Threads: the loop's own thread; on another thread the process ends with a message. There is no corresponding
+    /// Core Foundation function.
     public func attach() {
         guard !refuses("attach"), requireOwnThread("attach") else { return }
         lock.withLock {

@@ -25,7 +25,7 @@ struct CarriedContexts {
         list.compactMap { cgrun_carrier_owns_context($0.carrier) ? $0.served : nil }
     }
 
-    /// Whether the contexts of this mode and version are carried already.
+    /// Returns whether the contexts of this mode and version are carried already.
     func isCurrent(_ mode: ObjectIdentifier, _ version: Int) -> Bool {
         self.mode == mode && self.version == version
     }

@@ -29,8 +29,8 @@ extension GRunLoop {
         /// Calls the closure with the `GMainContext *`. To use the pointer after the call, take a reference to the
         /// context.
         ///
-        /// - Returns: what the closure returns.
-        /// - Throws: what the closure throws.
+        /// - Returns: the value of the closure.
+        /// - Throws: the error of the closure.
         ///
         /// Threads: any. GLib's documentation says which functions may be called for a context of another thread.
         public func withPointer<Result: ~Copyable, Failure: Error>(
@@ -40,7 +40,7 @@ extension GRunLoop {
             return try body(reference.pointer)
         }
 
-        /// Whether both values refer to the same context.
+        /// Returns whether both values refer to the same context.
         public static func == (one: Context, other: Context) -> Bool {
             one.reference.pointer == other.reference.pointer
         }

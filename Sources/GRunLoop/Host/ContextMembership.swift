@@ -11,7 +11,7 @@ extension GRunLoop {
     ///
     /// - Parameters:
     ///   - context: the context. To make it from a `GMainContext *`, call `GRunLoop.Context(pointer)`. If the context
-    ///     is already in the mode, or is the home context, the call does not change what the mode serves.
+    ///     is already in the mode, or is the home context, the call has no effect on the contexts that the mode serves.
     ///   - name: the mode, or ``Mode/common``.
     ///
     /// Threads: any. There is no corresponding Core Foundation function. A run calls GLib's `g_main_context_prepare`,
@@ -68,8 +68,8 @@ extension GRunLoop {
         if isCommon { Contexts.release(context) }
     }
 
-    /// Whether the context was added to the mode. The home context does not count, because common modes serve it even
-    /// if it was not added. For ``Mode/common``, true if the context was added to ``Mode/common`` itself.
+    /// Returns whether the context was added to the mode. The home context does not count, because common modes serve
+    /// it even if it was not added. For ``Mode/common``, true if the context was added to ``Mode/common`` itself.
     ///
     /// Threads: any. There is no corresponding Core Foundation function.
     public func contains(_ context: Context, forMode name: Mode) -> Bool {

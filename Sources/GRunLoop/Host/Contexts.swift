@@ -55,8 +55,9 @@ enum Contexts {
         return withoutCancellation { g_main_context_ref(g_main_context_default()) }
     }
 
-    /// Whether GIO operations that this thread starts now complete in `context`. `g_main_context_get_thread_default()`
-    /// returns nil for GLib's global default context, even if the program has pushed that context over another one.
+    /// Returns whether GIO operations that this thread starts now complete in `context`.
+    /// `g_main_context_get_thread_default()` returns nil for GLib's global default context, even if the program has
+    /// pushed that context over another context.
     static func isThreadDefault(_ context: OpaquePointer) -> Bool {
         context == g_main_context_get_thread_default() ?? g_main_context_default()
     }

@@ -51,7 +51,7 @@ extension GRunLoop {
         /// Creates a queue that is in no loop yet, and can be added to any loop.
         ///
         /// - Parameter timePerPass: the time for which a pass calls closures. After each closure, the pass calls the
-        ///   next one if time is left and nothing else has become ready. Closures that are enqueued while the pass
+        ///   next closure if time is left and no other work has become ready. Closures that are enqueued while the pass
         ///   calls closures wait for another pass. Zero and negative values mean one closure in each pass. A time that
         ///   is too long to represent means no limit. In virtual time, work takes no time, so every positive value
         ///   means no limit.

@@ -10,7 +10,7 @@ extension GRunLoop.IdleQueue {
     ///
     /// - Returns: false if the queue was invalidated, and in a forked child. The closure is then released.
     ///
-    /// Threads: the actor's. Everything else is as in ``enqueue(_:)``.
+    /// Threads: the actor's thread. Everything else is as in ``enqueue(_:)``.
     @discardableResult public func enqueue(isolation: isolated any Actor, _ work: @escaping () -> Void) -> Bool {
         guard !Fork.refuses("IdleQueue.enqueue") else { return false }
         return enqueue(Confined(.block(work), of: isolation).blockOnce)

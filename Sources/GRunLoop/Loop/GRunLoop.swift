@@ -264,8 +264,8 @@ public final class GRunLoop: @unchecked Sendable {
         name == defaultMode.name ? defaultMode : modes[name]
     }
 
-    /// The modes that exist, in no order. These are ``Mode/default``, every mode to which an item, a block or a context
-    /// was ever added, and every mode that was pushed as the ambient mode.
+    /// The modes that exist, in no order. These are ``Mode/default`` and every mode to which an item, a block or a
+    /// context was ever added. Modes that were pushed as the ambient mode are also included.
     ///
     /// Threads: any. The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
     public var allModes: [Mode] {
@@ -318,7 +318,7 @@ public final class GRunLoop: @unchecked Sendable {
 // MARK: The home context
 
 extension GRunLoop {
-    /// Chooses the home context, unless the loop has chosen one already or cannot choose one now.
+    /// Chooses the home context, unless the loop already has a home context or cannot choose a context now.
     ///
     /// The main loop's home is GLib's default context. The home of another loop is the context that is now pushed as
     /// its thread's default. If none is pushed, the loop makes a context.

@@ -77,8 +77,8 @@ extension GRunLoop {
         if isAlone, !frame.run.scheduler.hasPendingTurns { endItemLocked(frame, of: .context) }
     }
 
-    /// Begins a pass, in which wake-ups count again. The tail of the last pass ignored wake-ups. So an outer run's
-    /// deadline that expired during that tail is ignored, too.
+    /// Begins a pass, in which wake-ups count again. The tail of the last pass ignored wake-ups. So that tail also
+    /// ignored expired deadlines of outer runs.
     private func beginPassLocked(_ frame: Frame) {
         if frame.run.stage == .tail, frame.nextAncestorDeadline != .never {
             _ = frame.takePassedAncestorDeadlines(at: time)

@@ -78,7 +78,8 @@ extension GRunLoop {
         return ready
     }
 
-    /// Whether a source is signalled or a block waits. A pass serves sources and blocks, but neither ends a wait.
+    /// Returns whether a source is signalled or a block waits. A pass serves sources and blocks, but neither ends a
+    /// wait.
     func hasLeftoversLocked(_ mode: ModeState) -> Bool {
         !readyLocked([.source, .block], in: mode).isEmpty
     }

@@ -56,7 +56,7 @@ extension GRunLoop {
         return result
     }
 
-    /// Whether a run of `mode` has nothing to wait for (items 16 to 23).
+    /// Returns whether a run of `mode` has nothing to wait for (items 16 to 23).
     func isFinishedLocked(_ mode: ModeState) -> Bool {
         !(mode.hasItems || servesMainQueueLocked(mode) || mode.hasIdleWork || !readyLocked(.block, in: mode).isEmpty)
     }

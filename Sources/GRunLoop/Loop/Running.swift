@@ -4,8 +4,8 @@
 extension GRunLoop {
     // MARK: The functions of Core Foundation
 
-    /// Runs the loop in a mode. The run ends when the time is up, when it is stopped, when nothing is left to wait for
-    /// or, optionally, when a source was handled.
+    /// Runs the loop in a mode. The run ends when the time is up, when it is stopped, or when nothing is left to wait
+    /// for. Optionally, it also ends when a source was handled.
     ///
     /// `run()` runs the default mode until the run is stopped, or until nothing is left to wait for. Unlike this
     /// method, Foundation's `run()` does not end when the loop is stopped. Its counterpart is ``run(until:)`` with
@@ -19,8 +19,8 @@ extension GRunLoop {
     ///     main queue was served or a context was dispatched. Blocks, timers and wake-ups do not count.
     /// - Returns: why the run returned. The result is ``RunResult/finished`` if nothing was run.
     ///
-    /// Threads: the loop's own; on another thread the process ends with a message. Runs nest: every callout may call
-    /// this method. The corresponding Core Foundation functions are `CFRunLoopRun` and `CFRunLoopRunInMode`.
+    /// Threads: the loop's own thread; on another thread the process ends with a message. Runs nest: every callout may
+    /// call this method. The corresponding Core Foundation functions are `CFRunLoopRun` and `CFRunLoopRunInMode`.
     @available(*, noasync, message: "a run blocks the thread, and on the main actor also the main queue")
     @discardableResult
     public func run(
@@ -57,8 +57,8 @@ extension GRunLoop {
     /// - Parameter limit: when to return. A time in the past means one pass without sleeping. ``distantFuture``
     ///   means no limit, as in Foundation's `RunLoop.run()`.
     ///
-    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
-    /// is `RunLoop.run(until:)`.
+    /// Threads: the loop's own thread; on another thread the process ends with a message. The corresponding Foundation
+    /// method is `RunLoop.run(until:)`.
     @available(*, noasync, message: "a run blocks the thread, and on the main actor also the main queue")
     public func run(until limit: Instant) {
         guard canRunHere("run(until:)") else { return }
@@ -66,8 +66,8 @@ extension GRunLoop {
         while run(mode: .default, before: limit), end > time {}
     }
 
-    /// Runs the loop in a mode until a source was handled, a point in time is reached, the run is stopped, or nothing
-    /// is left to wait for.
+    /// Runs the loop in a mode until a source was handled or a point in time is reached. Also returns if the run is
+    /// stopped, or if nothing is left to wait for.
     ///
     /// - Parameters:
     ///   - mode: the mode to run in. ``Mode/common`` cannot be run.
@@ -75,23 +75,23 @@ extension GRunLoop {
     /// - Returns: true if the mode was run. False means that there was nothing to wait for, or that the mode cannot be
     ///   run.
     ///
-    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
-    /// is `RunLoop.run(mode:before:)`.
+    /// Threads: the loop's own thread; on another thread the process ends with a message. The corresponding Foundation
+    /// method is `RunLoop.run(mode:before:)`.
     @available(*, noasync, message: "a run blocks the thread, and on the main actor also the main queue")
     @discardableResult public func run(mode: Mode, before limit: Instant) -> Bool {
         guard canRunHere("run(mode:before:)") else { return false }
         return runMode(mode, until: Nanoseconds(saturating: limit), returningAfterSource: true) != nil
     }
 
-    /// Runs the loop in a mode until a source was handled, a point in time is reached, the run is stopped, or nothing
-    /// is left to wait for. The call does the same as ``run(mode:before:)``, and returns no result.
+    /// Runs the loop in a mode until a source was handled or a point in time is reached. Also returns if the run is
+    /// stopped, or if nothing is left to wait for. The call works like ``run(mode:before:)``, but returns no result.
     ///
     /// - Parameters:
     ///   - mode: the mode to run in. ``Mode/common`` cannot be run.
     ///   - limit: when to return. A time in the past means one pass without sleeping.
     ///
-    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
-    /// is `RunLoop.acceptInput(forMode:before:)`.
+    /// Threads: the loop's own thread; on another thread the process ends with a message. The corresponding Foundation
+    /// method is `RunLoop.acceptInput(forMode:before:)`.
     @available(*, noasync, message: "a run blocks the thread, and on the main actor also the main queue")
     public func acceptInput(forMode mode: Mode, before limit: Instant) {
         guard canRunHere("acceptInput") else { return }
@@ -103,8 +103,8 @@ extension GRunLoop {
     /// - Returns: the date of the mode's first timer or delayed perform; ``distantFuture`` if the mode has neither; nil
     ///   if there is nothing to wait for.
     ///
-    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
-    /// is `RunLoop.limitDate(forMode:)`.
+    /// Threads: the loop's own thread; on another thread the process ends with a message. The corresponding Foundation
+    /// method is `RunLoop.limitDate(forMode:)`.
     @available(*, noasync, message: "a run blocks the thread, and on the main actor also the main queue")
     public func limitDate(forMode mode: Mode) -> Instant? {
         guard canRunHere("limitDate") else { return nil }

@@ -26,11 +26,11 @@ struct Scheduler {
     /// True if the run serves nothing for the rest of the host's dispatch. The kinds in `pendingTurns` then wait for
     /// the next dispatch.
     private(set) var isHostsTurn = false { didSet { updateHasPendingTurns() } }
-    /// A stored property and not a computed one, because each step of each pass reads it.
+    /// This property is stored and not computed, because each step of each pass reads it.
     private(set) var hasPendingTurns = false
     private mutating func updateHasPendingTurns() { hasPendingTurns = isHostsTurn || !pendingTurns.isEmpty }
 
-    /// Whether a step that serves `kind` is allowed to begin.
+    /// Returns whether a step that serves `kind` is allowed to begin.
     func mayServe(_ kind: ItemKind) -> Bool { !hasPendingTurns || pendingTurns.contains(kind) && !isHostsTurn }
 
     /// Returns the kinds in `ready` that may be served now. While turns are pending, a wake-up is served only if no
@@ -120,7 +120,7 @@ struct Scheduler {
 
     /// The state of a row. A row is a series of items that the loop calls one after another. A row ends when the loop
     /// has nothing left to do, or when the other kinds have had their turn. The time between two items is part of the
-    /// row. Otherwise a loop that fires one short timer in each iteration of a host would never use up a slice, and the
+    /// row. Otherwise a loop that fires one short timer in each host iteration would never use up a slice, and the
     /// host's other sources would wait.
     private enum Row {
         case none
@@ -148,8 +148,9 @@ struct Scheduler {
     private static let longestStride: UInt64 = 8
     /// The time that should pass between two readings of the clock: 0.1 ms.
     private static let stretch: Nanoseconds = 100_000
-    /// A gap of 1 ms or more between two items does not count as part of the row, because another process may have had
-    /// the processor. Such a gap does not end the row either. Otherwise rows would end too early on a busy machine.
+    /// A gap of 1 ms or more between two items does not count as part of the row. Another process may have had the
+    /// processor in the gap. Such a gap does not end the row either. Otherwise rows would end too early on a busy
+    /// machine.
     private static let pause: Nanoseconds = 1_000_000
     /// A wait of 0.1 ms or more counts as a sleep: the loop had nothing to do, so a new row begins.
     private static let nap: Nanoseconds = 100_000

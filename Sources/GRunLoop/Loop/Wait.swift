@@ -131,7 +131,7 @@ extension GRunLoop {
         if frame.takePassedAncestorDeadlines(at: now) { pendingPasses.add(.wakeUp) }
     }
 
-    /// Whether stage 10 would have an item to serve.
+    /// Returns whether stage 10 would have an item to serve.
     private func hasItemLocked(_ run: Run, _ mode: ModeState) -> Bool {
         let now = timeForTimersLocked(mode)
         return !readyLocked(in: mode, at: now).isEmpty || !lookLocked(run, mode, now: now).isEmpty
@@ -141,8 +141,8 @@ extension GRunLoop {
     /// may be a pending wake-up or a port's message. After a descriptor's event, this function asks the epoll for more
     /// events. Returns nil if a full look is due, or if no item is known to be ready.
     ///
-    /// Each pass makes a full look instead if an observer is notified in stage 7 or 9, if a test chooses the item, or
-    /// in virtual time.
+    /// Not used if an observer is notified in stage 7 or 9, if a test chooses the item, or in virtual time. In these
+    /// cases each pass makes a full look.
     @inline(__always) func takeFromMemoryLocked(_ run: Run, _ mode: ModeState) -> ReadyItem? {
         let isWoken = !readyLocked(.wakeUp, in: mode).isEmpty
         guard isWoken || run.scheduler.served == .descriptor || !readyLocked(.port, in: mode).isEmpty,
@@ -272,7 +272,8 @@ extension GRunLoop {
         lock.lock()
     }
 
-    /// Whether the loop has an eventfd that can end a sleep without contexts. Makes the eventfd if there is none yet.
+    /// Returns whether the loop has an eventfd that can end a sleep without contexts. Makes the eventfd if there is
+    /// none yet.
     func canWakeItself() -> Bool {
         if wakeDescriptor < 0 { wakeDescriptor = cgrun_event_new() }
         return wakeDescriptor >= 0

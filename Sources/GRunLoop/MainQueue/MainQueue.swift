@@ -20,8 +20,8 @@ enum MainQueue {
     /// The queue's eventfd; -1 if there is none. libdispatch makes the eventfd at its first use, and may close it when
     /// the main thread loses the queue.
     ///
-    /// There is no eventfd if libdispatch does not offer one, if the program has closed it, and while the kernel
-    /// refuses to make one. In the last case, libdispatch is not called, because it would end the process without a
+    /// There is no eventfd if libdispatch does not offer it or if the program has closed it, and while the kernel
+    /// refuses to make it. In the last case, libdispatch is not called, because it would end the process without a
     /// message.
     static var handle: Int32 {
         let handle = known.load(ordering: .relaxed)
@@ -67,7 +67,7 @@ enum MainQueue {
         handle >= 0 && cgrun_main_queue_owner() == cgrun_main_thread() && !isLeft(cgrun_async_main_state())
     }
 
-    /// Whether an async main has given the main thread away, even if libdispatch does not own that thread yet.
+    /// Returns whether an async main has given the main thread away, even if libdispatch does not own that thread yet.
     private static func isLeft(_ state: Int32) -> Bool { state == Int32(CGRUN_ASYNC_MAIN_LEFT) }
 
     /// If the main loop cannot serve the queue, logs the reason once. Call this function without a lock.
@@ -162,7 +162,7 @@ enum MainQueue {
 }
 
 extension GRunLoop {
-    /// Whether a run of `mode` serves the main dispatch queue.
+    /// Returns whether a run of `mode` serves the main dispatch queue.
     ///
     /// Only the main loop serves the queue: on the main thread, in a common mode, and not inside a drain (items 184,
     /// 185 and 188). If libdispatch has given the queue to another thread, no run serves it (item 195).

@@ -22,8 +22,8 @@ extension GRunLoop {
     /// - Returns: a token. Its ``PushedMode/pop()`` removes the mode again.
     /// - Throws: the error of ``addCommonMode(_:)``. In that case, no mode is pushed.
     ///
-    /// Threads: the loop's own; on another thread the process ends with a message. There is no corresponding Core
-    /// Foundation function, because on Darwin the host itself runs the loop in another mode.
+    /// Threads: the loop's own thread; on another thread the process ends with a message. There is no corresponding
+    /// Core Foundation function, because on Darwin the host itself runs the loop in another mode.
     public func push(ambientMode name: Mode) throws(SystemError) -> PushedMode {
         let token = PushedMode(name, of: self)
         guard !refuses("push(ambientMode:)"), requireOwnThread("push(ambientMode:)") else { return token }
@@ -45,10 +45,10 @@ extension GRunLoop {
     /// Pushes an ambient mode while `body` runs: see ``push(ambientMode:)``. Use this method if `body` runs a loop of
     /// the host, such as the loop of a dialog.
     ///
-    /// - Returns: what `body` returns.
+    /// - Returns: the value of `body`.
     /// - Throws: the errors of `body` and of ``push(ambientMode:)``. If the push fails, `body` is not called.
     ///
-    /// Threads: the loop's own; on another thread the process ends with a message.
+    /// Threads: the loop's own thread; on another thread the process ends with a message.
     public func withAmbientMode<Result, Failure: Error>(
         _ name: Mode, _ body: () throws(Failure) -> Result
     ) throws -> Result {

@@ -57,8 +57,8 @@ extension GRunLoop {
             guard !isDead, !commonModes.contains(name) else { return }
             makeTimersOfCommonPerformsLocked()
             let items = commonItems.ordered
-            // Descriptor sources join first, because only they can fail. So if one fails, no item of another kind has
-            // to be removed again.
+            // Descriptor sources join first, because only they can fail. So if a source cannot join, no item of another
+            // kind has to be removed again.
             try joinAllLocked(
                 items.compactMap { if case .descriptor(let source) = $0 { (source, modeLocked(name)) } else { nil } },
                 &effects)
@@ -68,8 +68,8 @@ extension GRunLoop {
                 mode.contextsVersion += 1
                 restartSleepLocked(mode, &effects.kick)
             }
-            // Timers join in the order in which the default mode fires them, because the new mode fires timers of equal
-            // date in the order of joining. The loop below skips these timers.
+            // The new mode fires timers of equal date in the order in which they joined. So timers join in the order in
+            // which the default mode fires them. The loop below skips these timers.
             let timers = items.compactMap { if case .timer(let timer) = $0 { timer } else { nil } }
             for timer in defaultMode.heap.inFiringOrder(timers, in: defaultMode) {
                 _ = joinLocked(timer, modeLocked(name), &effects)

@@ -10,8 +10,8 @@ extension GRunLoop {
     /// function is `CFRunLoopCopyCurrentMode`.
     public var currentMode: Mode? {
         guard !Fork.refuses("currentMode") else { return nil }
-        // If a callout of the run runs a foreign loop, the foreign loop's dispatches are on the stack, too. Then the
-        // ambient mode is current.
+        // If a callout of the run runs a foreign loop, the stack also has the foreign loop's dispatches. In this case,
+        // the ambient mode is current.
         let depth = isCurrent ? Contexts.depth : 0
         return lock.withLock {
             if let frame, depth <= max(frame.depth, ownDispatchDepth) { return frame.mode.name }

@@ -54,7 +54,7 @@ extension GRunLoop {
 
         /// Carries out a call of ``GRunLoop/add(_:forMode:)-(Kind,_)``,
         /// ``GRunLoop/remove(_:forMode:)-(GRunLoop.Item,_)`` or ``GRunLoop/contains(_:forMode:)-(GRunLoop.Item,_)``.
-        /// Call those functions, not this one.
+        /// Programs call those functions instead of this function.
         ///
         /// - Returns: for ``MembershipOperation/contains``, whether the item is in the mode. Otherwise the
         ///   result has no meaning.

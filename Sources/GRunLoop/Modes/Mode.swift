@@ -4,8 +4,8 @@
 extension GRunLoop {
     /// The name of a mode. A mode is a set of items and contexts that a run serves together.
     ///
-    /// Every name is allowed except an empty one, which ends the process with a message. Names are compared by content.
-    /// The corresponding Core Foundation type is `CFRunLoopMode`. The Foundation type is `RunLoop.Mode`.
+    /// Every name is allowed except an empty name, which ends the process with a message. Names are compared by
+    /// content. The corresponding Core Foundation type is `CFRunLoopMode`. The Foundation type is `RunLoop.Mode`.
     public struct Mode: Hashable, Sendable, RawRepresentable, ExpressibleByStringLiteral, CustomStringConvertible {
         /// The name, which is never empty.
         public let rawValue: String
@@ -47,7 +47,7 @@ extension GRunLoop {
             self.init(value)
         }
 
-        /// Whether the two names are equal.
+        /// Returns whether the two names are equal.
         public static func == (left: Mode, right: Mode) -> Bool {
             left.kind == right.kind && (left.kind != .other || left.rawValue == right.rawValue)
         }

@@ -32,7 +32,8 @@ package final class ModeState {
     /// ends. The thread that calls such a closure may belong to another loop, because a closure can move its timer to
     /// this loop.
     @exclusivity(unchecked) var firing: [Unmanaged<GRunLoop.Timer>] = []
-    /// How many timers and delayed performs are in the mode, including firing ones. The mode retains each timer.
+    /// How many timers and delayed performs are in the mode, including timers and performs that are firing. The mode
+    /// retains each timer.
     var timerCount = 0
 
     @exclusivity(unchecked) var observers = ObserverList()

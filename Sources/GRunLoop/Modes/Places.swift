@@ -103,7 +103,7 @@ final class OtherPlaces<Content: Place> {
         return places[index]
     }
 
-    /// Removes and returns any one place, without a search.
+    /// Removes and returns an arbitrary place, without a search.
     func removeNext() -> Content? {
         guard indexes != nil else { return places.isEmpty ? nil : places.removeFirst() }
         guard let last = places.popLast() else { return nil }

@@ -25,7 +25,7 @@ extension GRunLoop {
         ///
         /// A second call is logged and does nothing.
         ///
-        /// Threads: the loop's own; on another thread the process ends with a message.
+        /// Threads: the loop's own thread; on another thread the process ends with a message.
         public func pop() {
             loop.pop(self)
         }

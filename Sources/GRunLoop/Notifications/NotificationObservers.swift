@@ -66,7 +66,7 @@ struct NotificationObservers<Name: Hashable & Sendable, Payload: Sendable> {
         guard let key = keys.removeValue(forKey: number), var line = lines.removeValue(forKey: key) else { return nil }
         let content = line.observers[line.index(of: number)].content.take()
         line.cancelled += 1
-        // Cancelled observers are dropped in batches, because dropping each one separately would take quadratic time.
+        // Drops cancelled observers in batches, because dropping them separately would take quadratic time.
         if line.cancelled * 2 > line.observers.count {
             line.observers.removeAll { $0.content == nil }
             line.cancelled = 0

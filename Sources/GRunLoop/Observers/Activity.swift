@@ -4,7 +4,8 @@
 extension GRunLoop {
     /// The stages of a run that an ``Observer`` can watch.
     ///
-    /// The raw values are those of Core Foundation. The corresponding Core Foundation type is `CFRunLoopActivity`.
+    /// The raw values are the same as in Core Foundation. The corresponding Core Foundation type is
+    /// `CFRunLoopActivity`.
     public struct Activity: OptionSet, Hashable, Sendable, CustomStringConvertible {
         /// The activities as bits.
         public let rawValue: UInt

@@ -17,7 +17,7 @@ extension GRunLoop.Observer {
     /// it is added to another loop, the process ends with a message. The observer retains the closure and the actor
     /// until the observer is invalidated.
     ///
-    /// Threads: the actor's. Everything else is as in ``init(activities:repeats:order:handler:)``.
+    /// Threads: the actor's thread. Everything else is as in ``init(activities:repeats:order:handler:)``.
     public convenience init(
         activities: GRunLoop.Activity, repeats: Bool = true, order: Int = 0,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.Observer, GRunLoop.Activity) -> Void

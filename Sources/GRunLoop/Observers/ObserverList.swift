@@ -23,7 +23,7 @@ struct ObserverList {
 
     /// In calling order.
     private var sorted: [Entry] = []
-    /// The entries that are not merged with `sorted` yet, in the order of addition.
+    /// The entries that are not merged with `sorted` yet, in the order in which they were added.
     private var fresh: [Entry] = []
     private var gaps = 0
     private var additions: UInt64 = 0

@@ -64,7 +64,8 @@ struct Cancellables {
             let keyHash: Int?
         }
 
-        /// The numbers of the performs, in the order of addition. Some of these performs may have been removed already.
+        /// The numbers of the performs, in the order in which they were added. Some of these performs may have been
+        /// removed already.
         var numbers: [Number]
         var removed = 0
     }
@@ -107,8 +108,8 @@ struct Cancellables {
         entries[number]?.source = source
     }
 
-    /// The performs that `wanted` may cover, in the order of addition. User code may remove some of these performs
-    /// while the caller compares their keys.
+    /// Returns the performs that `wanted` may cover, in the order in which they were added. User code may remove some
+    /// of these performs while the caller compares their keys.
     func candidates(for wanted: Name) -> [(number: Number, name: Name)] {
         let line = lines[wanted.key == nil ? wanted.ofTarget : wanted.ofKey]
         return (line?.numbers ?? []).compactMap { number in

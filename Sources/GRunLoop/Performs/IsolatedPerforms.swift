@@ -7,7 +7,8 @@ extension GRunLoop {
     /// The closure is called and released on the caller's actor. Pass this actor as `isolation`: `self` in an actor, or
     /// `#isolation` anywhere. `target` can be any object of the actor, and is also released on the actor.
     ///
-    /// Threads: the loop's own. If the actor does not live on the loop's thread, the process ends with a message.
+    /// Threads: the loop's own thread. If the actor does not live on the loop's thread, the process ends with a
+    /// message.
     @discardableResult public func perform(
         after delay: Duration, inModes names: [Mode] = [.default], target: AnyObject? = nil,
         key: (any Hashable & Sendable)? = nil,
@@ -41,7 +42,8 @@ extension GRunLoop {
     /// The closure is called and released on the caller's actor. Pass this actor as `isolation`: `self` in an actor, or
     /// `#isolation` anywhere. `target` can be any object of the actor, and is also released on the actor.
     ///
-    /// Threads: the loop's own. If the actor does not live on the loop's thread, the process ends with a message.
+    /// Threads: the loop's own thread. If the actor does not live on the loop's thread, the process ends with a
+    /// message.
     public func perform(
         order: Int, inModes names: [Mode], target: AnyObject? = nil, key: (any Hashable & Sendable)? = nil,
         isolation: isolated any Actor, _ body: @escaping () -> Void

@@ -33,7 +33,7 @@ extension GRunLoop {
     ///   - names: the modes to call the closure in. An empty list ends the process with a message, because the call
     ///     would wait forever.
     ///   - body: the closure to call.
-    /// - Returns: what the closure returns.
+    /// - Returns: the value of the closure.
     /// - Throws: the closure's error, or ``LoopEndedError`` if the loop's thread ends before the closure has returned.
     ///
     /// Threads: any. On the loop's own thread, even in virtual time, the closure is called immediately. The
@@ -108,8 +108,8 @@ extension GRunLoop {
     /// - Returns: the token for ``DelayedPerform/cancel()``. No closure was added if the list of modes is empty, or if
     ///   the loop's thread has ended.
     ///
-    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
-    /// is `perform(_:with:afterDelay:inModes:)`.
+    /// Threads: the loop's own thread; on another thread the process ends with a message. The corresponding Foundation
+    /// method is `perform(_:with:afterDelay:inModes:)`.
     @discardableResult public func perform(
         after delay: Duration, inModes names: [Mode] = [.default], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () -> Void
@@ -129,8 +129,8 @@ extension GRunLoop {
     ///     thread ends.
     /// - Returns: the token for ``DelayedPerform/cancel()``.
     ///
-    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
-    /// is `perform(_:with:afterDelay:)`.
+    /// Threads: the loop's own thread; on another thread the process ends with a message. The corresponding Foundation
+    /// method is `perform(_:with:afterDelay:)`.
     @discardableResult public func perform(
         after delay: Duration, _ body: consuming @escaping @Sendable () -> Void
     ) -> DelayedPerform {
@@ -176,8 +176,8 @@ extension GRunLoop {
     ///   - key: if it is nil, only a cancellation without a key finds the closure.
     ///   - body: the closure to call.
     ///
-    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation method
-    /// is `RunLoop.perform(_:target:argument:order:modes:)`.
+    /// Threads: the loop's own thread; on another thread the process ends with a message. The corresponding Foundation
+    /// method is `RunLoop.perform(_:target:argument:order:modes:)`.
     public func perform(
         order: Int, inModes names: [Mode], target: (any AnyObject & Sendable)? = nil,
         key: (any Hashable & Sendable)? = nil, _ body: @escaping @Sendable () -> Void
@@ -214,8 +214,8 @@ extension GRunLoop {
     ///   - key: if it is nil, all closures of the target are cancelled. Otherwise only the closures with an equal key
     ///     are cancelled.
     ///
-    /// Threads: the loop's own; on another thread the process ends with a message. The corresponding Foundation methods
-    /// are `cancelPreviousPerformRequests(withTarget:selector:object:)` and
+    /// Threads: the loop's own thread; on another thread the process ends with a message. The corresponding Foundation
+    /// methods are `cancelPreviousPerformRequests(withTarget:selector:object:)` and
     /// `RunLoop.cancelPerformSelectors(withTarget:)`.
     public func cancelPerforms(target: AnyObject, key: (any Hashable & Sendable)? = nil) {
         guard !Fork.refuses("cancelPerforms"), requireOwnThread("cancelPerforms") else { return }

@@ -17,7 +17,7 @@ extension GRunLoop.Port {
     /// `isolation` names the actor: pass `self` in an actor, or `#isolation` anywhere. The actor must live on a run
     /// loop; otherwise the process ends with a message. The handler need not be `@Sendable`.
     ///
-    /// Threads: the actor's. Everything else is as in ``init(capacity:handler:)``.
+    /// Threads: the actor's thread. Everything else is as in ``init(capacity:handler:)``.
     public convenience init(
         capacity: Int = .max, isolation: isolated any Actor, handler: @escaping (GRunLoop.PortMessage) -> Void
     ) {

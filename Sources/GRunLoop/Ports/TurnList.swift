@@ -59,7 +59,8 @@ struct TurnList<Member: AnyObject> {
         return nil
     }
 
-    /// Whether the mode still has the item. The item may already be deallocated, because only its address is compared.
+    /// Returns whether the mode still has the item. The item may already be deallocated, because only its address is
+    /// compared.
     func contains(_ wanted: Unmanaged<Member>) -> Bool {
         next?.toOpaque() == wanted.toOpaque() || members[wanted.toOpaque()] != nil
     }

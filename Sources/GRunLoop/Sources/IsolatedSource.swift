@@ -12,7 +12,7 @@ extension GRunLoop.Source {
     /// is added to another loop, the process ends with a message. The source retains the closure and the actor until
     /// the source is invalidated.
     ///
-    /// Threads: the actor's. Everything else is as in ``init(order:schedule:cancel:perform:)``.
+    /// Threads: the actor's thread. Everything else is as in ``init(order:schedule:cancel:perform:)``.
     public convenience init(
         order: Int = 0,
         schedule: (@Sendable (GRunLoop, GRunLoop.Mode) -> Void)? = nil,

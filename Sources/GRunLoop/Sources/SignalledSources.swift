@@ -112,8 +112,8 @@ struct SignalledSources {
     struct Batch {
         fileprivate var isUnderWay = false
         /// The rest of the batch, from index `next` on; nil until a nested run or another loop performs sources during
-        /// the batch. If a nested run or another loop performs a source of the batch, and this source is then signalled
-        /// again, the source keeps its turn in this list.
+        /// the batch. A source of the batch keeps its turn in this list, even if such a run performs the source and the
+        /// source is then signalled again.
         fileprivate var list: [SourceMembership]?
         fileprivate var next = 0
     }

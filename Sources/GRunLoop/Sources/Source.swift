@@ -184,8 +184,8 @@ extension GRunLoop {
             lock.withLock { commonIn.firstIndex { $0 === loop }.map { commonIn.remove(at: $0) } }
         }
 
-        /// Records that the source has left a mode. The caller releases the membership after it has released the loop's
-        /// lock, because the membership may hold the last references to the loop and to the source.
+        /// Records that the source has left a mode. The membership may hold the last references to the loop and to the
+        /// source. So the caller releases it after it has released the loop's lock.
         func leave(_ membership: SourceMembership) {
             lock.withLock { memberships.remove(membership) }
         }

@@ -4,7 +4,7 @@
 import CGRun
 
 extension GRunLoop {
-    /// Performs the signalled sources in order, or only the first one if the run returns after a source. Returns
+    /// Performs the signalled sources in order, or only the first source if the run returns after a source. Returns
     /// whether any source was performed.
     @inline(__always) func performSourcesLocked(_ frame: Frame, _ mode: ModeState) -> Bool {
         tell(.sources)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reason for a failed system call: a shortage, a sandbox or something else.
+// The reason for a failed system call: a shortage, a sandbox or another reason.
 
 import Glibc
 

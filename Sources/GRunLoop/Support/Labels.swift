@@ -24,8 +24,8 @@ package enum Labels {
     /// size cannot be used instead. If new items reuse the addresses of released items, the table does not grow, and
     /// the labels of other released items would stay forever. Guarded by the lock.
     nonisolated(unsafe) private static var untilPurge = leastUntilPurge
-    /// The number of labels, including those of released items. While it is 0, a search for a label does not take the
-    /// lock.
+    /// The number of labels, including the labels of released items. While it is 0, a search for a label does not take
+    /// the lock.
     private static let atomicCount = Atomic(0)
 
     /// Changes each time a label is set or removed.

@@ -6,9 +6,9 @@ import Synchronization
 
 package typealias Lock = CGRun.Lock
 
-/// A lock that is not recursive. Its memory is reused for other locks but never freed, because a thread may read the
-/// address of an item's lock just before the item gets another lock. The thread then takes the old lock, and finds that
-/// it no longer guards the item. The functions `lock()` and `unlock()` are written in C.
+/// A lock that is not recursive. Its memory is reused for other locks but never freed. The reason is that a thread may
+/// read the address of an item's lock just before the item gets another lock. The thread then takes the old lock, and
+/// finds that it no longer guards the item. The functions `lock()` and `unlock()` are written in C.
 extension Lock: @unchecked @retroactive Sendable {
     private static let poolLock = make()
     /// Guarded by `poolLock`.

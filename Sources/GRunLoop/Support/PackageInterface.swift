@@ -22,15 +22,15 @@ extension GRunLoop {
 // MARK: The process and the thread
 
 extension GRunLoop {
-    /// The number of sources of any kind that the loop has handled. Threads: the loop's own.
+    /// The number of sources of any kind that the loop has handled. Threads: the loop's own thread.
     package var handledCount: UInt64 { handledSources }
 
-    /// The number of times that the loop cut a step short, because a time slice was used up and other kinds of items
-    /// got a turn. Threads: the loop's own.
+    /// How often the loop cut a step short, because a time slice was used up and other kinds of items got a turn.
+    /// Threads: the loop's own thread.
     @_spi(Oracle) public var cutCount: Int { lock.withLock { cuts } }
 
-    /// Whether the environment has a variable. Always false if the program runs with more rights than its caller, for
-    /// example set-user-ID.
+    /// Returns whether the environment has a variable. Always false if the program runs with more rights than its
+    /// caller, for example set-user-ID.
     package static func isInEnvironment(_ name: String) -> Bool { cgrun_environment(name) != nil }
 
     /// Whether descriptors are left for an object that another library is about to make. Any thread.
@@ -91,7 +91,7 @@ extension GRunLoop {
     }
 
     /// Pops a mode by its number, as ``PushedMode/pop()`` does. Returns false if no mode with this number is pushed.
-    /// Threads: the loop's own.
+    /// Threads: the loop's own thread.
     package func popAmbientMode(numbered id: UInt32) -> Bool {
         guard let token = pushedAmbientMode(id) else { return false }
         token.pop()
@@ -109,7 +109,7 @@ extension GRunLoop {
         return cancellables.add(perform, Cancellables.Name(.data(data), key: function), heldBy: nil)
     }
 
-    /// Cancels a perform by its number, as ``DelayedPerform/cancel()`` does. Threads: the loop's own.
+    /// Cancels a perform by its number, as ``DelayedPerform/cancel()`` does. Threads: the loop's own thread.
     package func cancelPerform(numbered number: UInt64) -> Bool {
         cancellables.removeDelayed(number).map { removePerform($0) } ?? false
     }
@@ -123,7 +123,7 @@ extension GRunLoop {
     }
 
     /// Cancels performs as ``cancelPerforms(target:key:)`` does. The target is a C function's user data, and the key is
-    /// the function's address. A `function` of nil means every function. Threads: the loop's own.
+    /// the function's address. A `function` of nil means every function. Threads: the loop's own thread.
     package func cancelPerforms(data: UInt, function: UInt?) {
         takeBack(Cancellables.Name(.data(data), key: function.map { AnyHashable($0) }))
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Swift functions for perturbation: in tests, a debug build changes its own timing at certain places, which are called
+// Swift functions for perturbation. In tests, a debug build changes its own timing at certain places, which are called
 // sites. cgrun-perturb.h describes each site, and explains why its deviation is allowed.
 
 import CGRun
 import Glibc
 
-/// Whether the site deviates this time. False in a release build.
+/// Returns whether the site deviates this time. False in a release build.
 @inline(__always) func perturbs(_ site: cgrun_site) -> Bool {
     #if GRUN_PERTURB
         return cgrun_perturbs(site)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The errors of calls that need something from the operating system.
+// The errors of calls that need resources or permissions from the operating system.
 
 import Glibc
 

@@ -17,7 +17,7 @@ extension GRunLoop.Timer {
     /// the timer to another loop ends the process with a message. The timer retains the actor until the timer is
     /// invalidated.
     ///
-    /// Threads: the actor's. Everything else is as in ``init(fireAt:interval:tolerance:handler:)``.
+    /// Threads: the actor's thread. Everything else is as in ``init(fireAt:interval:tolerance:handler:)``.
     public convenience init(
         fireAt: GRunLoop.Instant, interval: Duration = .zero, tolerance: Duration = .zero,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.Timer) -> Void
@@ -56,7 +56,7 @@ extension GRunLoop.Timer {
     /// the timer to another loop ends the process with a message. The timer retains the actor until the timer is
     /// invalidated.
     ///
-    /// Threads: the actor's. Everything else is as in ``init(interval:repeats:after:tolerance:handler:)``.
+    /// Threads: the actor's thread. Everything else is as in ``init(interval:repeats:after:tolerance:handler:)``.
     public convenience init(
         interval: Duration, repeats: Bool, after delay: Duration? = nil, tolerance: Duration = .zero,
         isolation: isolated any Actor, handler: @escaping (GRunLoop.Timer) -> Void
@@ -88,7 +88,7 @@ extension GRunLoop.Timer {
     /// default mode. The rules for the closure and for the actor are the rules of
     /// ``init(interval:repeats:after:tolerance:isolation:handler:)-(_,_,_,_,Actor,_)``.
     ///
-    /// Threads: the actor's. The corresponding Foundation method is
+    /// Threads: the actor's thread. The corresponding Foundation method is
     /// `Timer.scheduledTimer(withTimeInterval:repeats:block:)`.
     @available(*, noasync, message: "an async function has no fixed thread, so it has no current run loop")
     @discardableResult

@@ -291,7 +291,7 @@ class TimerExtras {
     let isConfined: Bool
     /// Whether the timer represents a delayed perform. The program has no reference to a timer of this kind.
     var isPerform = false
-    /// The timer's modes other than the first one, with the timer's slot in the heap of each mode.
+    /// The timer's modes except the first mode, with the timer's slot in the heap of each mode.
     @exclusivity(unchecked) private(set) var others: OtherPlaces<Slot>?
 
     init(period: Nanoseconds = 0, slack: Nanoseconds, isConfined: Bool = false) {

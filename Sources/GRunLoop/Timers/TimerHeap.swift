@@ -200,10 +200,9 @@ struct TimerHeap: ~Copyable {
 
     /// The timers and delayed performs that were due when a pass began to fire timers.
     ///
-    /// Usually the keys of the heap show which entries belong to the batch, and the pass takes these entries out one by
+    /// Usually the keys of the heap show which entries belong to the batch, and the pass removes these entries one by
     /// one. No list is made, because the pass may have time for only a few of a hundred thousand entries. The batch
-    /// becomes a list when the keys no longer identify its entries, for example if a timer of the batch is moved before
-    /// its turn.
+    /// becomes a list when the keys no longer identify its entries, for example when a timer is moved before its turn.
     struct Batch {
         fileprivate var limit = Nanoseconds.min
         /// The number of the last addition that belongs to the batch. Later additions wait for the next pass.

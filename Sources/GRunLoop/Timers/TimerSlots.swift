@@ -63,8 +63,8 @@ struct TimerSlots: ~Copyable {
     // MARK: Occupants, names and places
 
     func isTimer(_ slot: Int) -> Bool { slot < Self.firstBody || bodies.isTimer(slot - Self.firstBody) }
-    /// Whether the slot holds the closure of a perform in the common modes. A perform of this kind joins every mode
-    /// that becomes common.
+    /// Returns whether the slot holds the closure of a perform in the common modes. A perform of this kind joins every
+    /// mode that becomes common.
     func isCommon(_ slot: Int) -> Bool { slot >= Self.firstBody && bodies.isCommon(slot - Self.firstBody) }
 
     func timer(of slot: Int) -> Unmanaged<GRunLoop.Timer> {

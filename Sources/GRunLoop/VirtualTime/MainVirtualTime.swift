@@ -30,7 +30,7 @@ extension GRunLoop {
         wakeUp()
     }
 
-    /// Whether the loop's virtual clock stands still while the frame sleeps.
+    /// Returns whether the loop's virtual clock stands still while the frame sleeps.
     func clockStands(in frame: Frame) -> Bool { virtualTime?.stands(in: frame) ?? false }
 
     /// The latest date at which the next timer or delayed perform of the mode fires; nil if the mode has neither.

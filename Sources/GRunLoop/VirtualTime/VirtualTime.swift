@@ -10,7 +10,8 @@ extension GRunLoop {
     ///
     /// Threads: the thread that called ``GRunLoop/withVirtualTime(from:_:)``.
     public final class VirtualTime {
-        /// The loop in virtual time. Inside the closure it is also ``GRunLoop/current``. Threads: the loop's own.
+        /// The loop in virtual time. Inside the closure it is also ``GRunLoop/current``. Threads: the loop's own
+        /// thread.
         public let loop: GRunLoop
         private let clock: VirtualClock
 
@@ -19,7 +20,7 @@ extension GRunLoop {
             self.clock = clock
         }
 
-        /// The current time on the loop's clock. Threads: the loop's own.
+        /// The current time on the loop's clock. Threads: the loop's own thread.
         public var now: Instant { clock.now.instant }
 
         /// Moves the clock forward, and runs the loop to serve all items that become due before the new time.
@@ -31,7 +32,7 @@ extension GRunLoop {
         ///   - span: how far to move the clock. Zero and negative values only serve the items that are ready now.
         ///   - mode: the mode to run in.
         ///
-        /// Threads: the loop's own.
+        /// Threads: the loop's own thread.
         public func advance(by span: Duration, mode: Mode = .default) {
             advance(to: clock.now.addingSaturating(max(0, Nanoseconds(saturating: span))), mode)
         }
@@ -43,7 +44,7 @@ extension GRunLoop {
         ///     items that are ready now.
         ///   - mode: the mode to run in.
         ///
-        /// Threads: the loop's own.
+        /// Threads: the loop's own thread.
         public func advance(to end: Instant, mode: Mode = .default) {
             advance(to: Nanoseconds(saturating: end), mode)
         }
@@ -54,7 +55,7 @@ extension GRunLoop {
         /// - Returns: false if the mode has no timer or delayed perform whose date the clock can reach. The clock ends
         ///   1 ns before ``GRunLoop/distantFuture``.
         ///
-        /// Threads: the loop's own.
+        /// Threads: the loop's own thread.
         @discardableResult public func advanceToNextTimer(mode: Mode = .default) -> Bool {
             guard !Fork.refuses("VirtualTime.advanceToNextTimer") else { return false }
             // Uses the deadline, not the fire date: a timer that is more than 16 years ahead fires after 16 years.
@@ -93,7 +94,7 @@ extension GRunLoop {
     /// date on the clock. Apart from its clock, the loop is like any loop without a host.
     ///
     /// On this thread, ``now`` and the dates of new timers are virtual. The loop's ``sleep(for:tolerance:inModes:)``
-    /// and ``clock`` are virtual, too. GLib's timeouts, `Task.sleep`, and all other timing by GLib or the kernel use
+    /// and ``clock`` are also virtual. GLib's timeouts, `Task.sleep`, and all other timing by GLib or the kernel use
     /// real time. The main dispatch queue is not served. A run without a limit and without pending timers really waits
     /// for other threads.
     ///
@@ -101,9 +102,9 @@ extension GRunLoop {
     /// for the reply, but jumps to the timeouts of the request. A request without timeouts really waits once the mode
     /// has no timer left.
     ///
-    /// **The main actor.** If the closure is on the main actor, the callouts of the loop are also on the main actor,
-    /// and you can add items with `@MainActor` closures to the loop. That applies to the main thread, for example in a
-    /// test of XCTest. It also applies to a `@MainActor` test of Swift Testing, whose main actor lives on threads of
+    /// **The main actor.** If the closure is on the main actor, the callouts of the loop are also on the main actor. So
+    /// you can add items with `@MainActor` closures to the loop. That applies to the main thread, for example in a test
+    /// of XCTest. It also applies to a `@MainActor` test of Swift Testing, whose main actor lives on threads of
     /// libdispatch. A task of the main actor runs only when the test returns or awaits.
     ///
     /// ``main`` is still the main loop, but does not run meanwhile: items that are added to ``main`` wait for real
@@ -116,8 +117,8 @@ extension GRunLoop {
     /// - Parameters:
     ///   - start: the first time that the clock shows. A time before the machine's start becomes the machine's start.
     ///   - body: the closure to call, once, with the loop and its clock.
-    /// - Returns: what the closure returns.
-    /// - Throws: what the closure throws.
+    /// - Returns: the value of the closure.
+    /// - Throws: the error of the closure.
     ///
     /// Threads: any. The loop ends when the closure returns, as any other loop ends with its thread. There is no
     /// corresponding Core Foundation function.

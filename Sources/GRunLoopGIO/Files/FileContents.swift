@@ -40,8 +40,8 @@ extension GIO.File {
     /// Replaces the content of the file, or creates the file. The replacement is atomic: another program sees either
     /// the old content or the new content.
     ///
-    /// There is an exception. If the file is a symbolic link, has several hard links, or is in a folder that is not
-    /// writable, GIO writes into the existing file. In this case, an error leaves the file incomplete. With
+    /// There is an exception. If the file is a symbolic link, has several hard links, or is in a read-only folder, GIO
+    /// writes into the existing file. In this case, an error leaves the file incomplete. With
     /// ``CreateOptions/replacesDestination``, GIO replaces a link by a new file.
     ///
     /// - Parameters:

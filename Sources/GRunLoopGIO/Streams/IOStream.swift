@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pair of streams, such as those of a socket.
+// A pair of streams, such as the streams of a socket.
 
 public import CGRunGIO
 
 extension GIO {
-    /// A stream to read and a stream to write, such as those of a socket.
+    /// A stream to read and a stream to write, such as the two streams of a socket.
     ///
     /// One task may read while another task writes. The streams are closed when all references to the `IOStream` and to
     /// both streams are released. Such a close reports no error.

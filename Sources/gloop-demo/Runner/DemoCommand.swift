@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line. It is parsed by hand: if gloop-demo used a parser package, every client of GRunLoop would have to
-// resolve that package, too.
+// The command line. The demo parses the command line itself. If it used a parser package, every client of GRunLoop
+// would also have to resolve that package.
 
 enum DemoCommand {
     case tour

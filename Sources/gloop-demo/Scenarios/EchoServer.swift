@@ -3,10 +3,9 @@
 
 import GRunLoop
 
-/// A `GSocketService` accepts, reads and writes in GLib's default context. The main loop serves that context in the
-/// common modes of the loop, and waits for events of this context and for the loop's own items at the same time. During
-/// this work, one of our timers ticks on its grid, and never early (items 113 and 119). The clients block in a separate
-/// thread.
+/// A `GSocketService` accepts, reads and writes in GLib's default context. The main loop serves this context in its
+/// common modes. It waits for events of the context and for its own items at the same time. During this work, one of
+/// our timers ticks on its grid, and never early (items 113 and 119). The clients block in a separate thread.
 enum EchoServer {
     static let scenario = Scenario(
         "echo-server", "A GSocketService answers 100 connections while our timer keeps time.",

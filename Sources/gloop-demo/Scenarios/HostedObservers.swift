@@ -3,11 +3,11 @@
 
 import GRunLoop
 
-/// A host sleeps in its own poll(), but the loop still calls observers of beforeWaiting before each of these sleeps,
-/// and observers of afterWaiting after it, whatever wakes the host. The host's poll function is not replaced. Instead
-/// two sentinels, the first and the last source in the host's context, report the sleep's beginning and end. The
-/// sentinels exist only while an observer observes beforeWaiting or afterWaiting. For observers, the host counts as one
-/// endless run. This run begins with the loop's first work under the host, and ends when the loop is detached.
+/// A host sleeps in its own poll(). The loop still calls observers of beforeWaiting before each sleep, and observers of
+/// afterWaiting after each sleep, whatever wakes the host. The host's poll function is not replaced. Instead two
+/// sentinels, the first and the last source in the host's context, report the sleep's beginning and end. The sentinels
+/// exist only while an observer observes beforeWaiting or afterWaiting. For observers, the host counts as one endless
+/// run. This run begins with the loop's first work under the host, and ends when the loop is detached.
 enum HostedObservers {
     static let scenario = Scenario(
         "hosted-observers", "Under g_main_loop_run, beforeWaiting and afterWaiting bracket each sleep of the host.",

@@ -5,7 +5,7 @@ import GRunLoop
 
 /// While a host drives, the loop is in its ambient mode. While a drag lasts, the tracking mode is pushed as the ambient
 /// mode. During the drag, a timer of the default mode pauses. A timer of the common modes, the main queue and the
-/// host's own sources continue, as on macOS while a window is dragged or a menu is open.
+/// host's own sources continue. macOS does the same while a window is dragged or a menu is open.
 enum HostedTracking {
     static let scenario = Scenario(
         "hosted-tracking", "A drag under a host pauses default-mode timers, while common timers continue.",

@@ -5,8 +5,8 @@ import GRunLoop
 
 /// Every callout may run the loop again (item 179). The nested run has its own mode, entry and exit. A stop ends only
 /// the innermost run (items 58, 180 and 181), and then the outer pass continues (item 182). A timer whose closure is
-/// being called does not fire in the nested run, even if it is a repeating timer in the mode of that run. Other timers
-/// of this mode do fire (item 131).
+/// being called does not fire in the nested run, even if it repeats and is in that run's mode. Other timers of this
+/// mode do fire (item 131).
 enum NestedRun {
     static let scenario = Scenario(
         "nested-run", "A timer's closure runs the loop in another mode; a stop ends only that run.",

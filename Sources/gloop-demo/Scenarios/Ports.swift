@@ -7,8 +7,8 @@ import GRunLoop
 /// Articles about run loops show the following patterns with `NSMachPort`. A worker sends a message that contains the
 /// worker's own port, and the main thread replies to that port (item 246). Neither thread knows the other's loop. Until
 /// a port is invalidated, it keeps a thread's loop running, even if no message arrives (item 244). In the last pattern,
-/// two threads send messages back and forth. Each pass delivers one message, in the order of sending (item 238), and
-/// each message wakes a sleeping loop.
+/// two threads send messages back and forth. Each pass delivers one message, and the messages arrive in the order in
+/// which they were sent (item 238). Each message wakes a sleeping loop.
 enum Ports {
     static let scenario = Scenario(
         "ports", "Ports: two threads exchange ports, a port keeps a thread alive, and two threads play ball.",

@@ -50,7 +50,7 @@ struct Grid: Sendable {
         first.duration(to: date).nanoseconds % interval.nanoseconds == 0
     }
 
-    /// Whether a date is the first date of the grid after some moment between `start` and `end`.
+    /// Returns whether a date is the first date of the grid after some moment between `start` and `end`.
     func isFirst(_ date: GRunLoop.Instant, afterSomePointFrom start: GRunLoop.Instant, to end: GRunLoop.Instant) -> Bool
     {
         contains(date) && date > start && date - interval <= end
