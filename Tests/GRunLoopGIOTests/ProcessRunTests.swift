@@ -54,7 +54,7 @@ import Testing
     func terminates() async throws {
         let folder = try TestFolder()
         _ = try await cancel(
-            "trap 'echo asked > asked; exit' TERM; echo $$ > id; while :; do sleep 0.01; done", in: folder,
+            "trap 'echo asked > asked; exit' TERM; echo $$ > id; for i in $(seq 6000); do sleep 0.01; done", in: folder,
             grace: Patience.normal)
         #expect(folder.text(of: "asked") == "asked\n")
     }
@@ -63,7 +63,7 @@ import Testing
     func kills() async throws {
         let grace = Duration.milliseconds(300)
         let time = try await cancel(
-            "trap '' TERM; echo $$ > id; while :; do sleep 0.01; done", in: TestFolder(), grace: grace
+            "trap '' TERM; echo $$ > id; for i in $(seq 6000); do sleep 0.01; done", in: TestFolder(), grace: grace
         ).time
         #expect(time >= grace)
     }
@@ -72,7 +72,7 @@ import Testing
     func killsImmediately() async throws {
         let folder = try TestFolder()
         _ = try await cancel(
-            "trap 'echo asked > asked' TERM; echo $$ > id; while :; do sleep 0.01; done", in: folder, grace: .zero,
+            "trap 'echo asked > asked' TERM; echo $$ > id; for i in $(seq 6000); do sleep 0.01; done", in: folder, grace: .zero,
             input: mebibyte)
         #expect(folder.text(of: "asked").isEmpty)
         _ = try await cancel("echo $$ > id; kill -STOP $$", in: TestFolder(), grace: .milliseconds(1))
@@ -118,7 +118,7 @@ import Testing
         let names = (0..<200).map { "\($0 / 20)-\($0 % 20)" }
         let ids = names.compactMap { pid_t(folder.text(of: $0).dropLast()) }
         #expect(!ids.isEmpty && !ids.contains(where: exists))
-        #expect(waitUntil { openDescriptorCount() < before + 100 })
+        #expect(await eventually { openDescriptorCount() < before + 100 })
     }
 
     @Test("the end of the loop kills the process")
@@ -128,7 +128,7 @@ import Testing
         let task = Task {
             try await worker.run { _ in
                 try await GIO.run(
-                    shell("trap '' TERM; echo $$ > id; while :; do sleep 0.01; done"),
+                    shell("trap '' TERM; echo $$ > id; for i in $(seq 6000); do sleep 0.01; done"),
                     workingDirectory: folder.path)
             }
         }
@@ -136,6 +136,6 @@ import Testing
         let id = try #require(pid_t(folder.text(of: "id").dropLast()))
         await worker.thread.stopAndWait()
         await #expect(throws: GRunLoop.LoopEndedError.self) { try await task.value }
-        #expect(waitUntil { !exists(id) })
+        #expect(await eventually { !exists(id) })
     }
 }
