@@ -72,7 +72,8 @@ import Testing
     func killsImmediately() async throws {
         let folder = try TestFolder()
         _ = try await cancel(
-            "trap 'echo asked > asked' TERM; echo $$ > id; for i in $(seq 6000); do sleep 0.01; done", in: folder, grace: .zero,
+            "trap 'echo asked > asked' TERM; echo $$ > id; for i in $(seq 6000); do sleep 0.01; done", in: folder,
+            grace: .zero,
             input: mebibyte)
         #expect(folder.text(of: "asked").isEmpty)
         _ = try await cancel("echo $$ > id; kill -STOP $$", in: TestFolder(), grace: .milliseconds(1))
