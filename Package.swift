@@ -90,7 +90,7 @@ let package = Package(
             swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
 
         .target(
-            name: "GRunLoopGIO", dependencies: ["GRunLoop", "CGRun", "CGRunGIO"],
+            name: "GRunLoopGIO", dependencies: ["GRunLoop", "CGRunGIO"],
             swiftSettings: strict + [.enableUpcomingFeature("InternalImportsByDefault")]),
 
         // For test targets only, because its constructor takes the main thread.

@@ -126,8 +126,8 @@ extension GRunLoop {
             public enum Kind: Sendable {
                 /// A stage has begun.
                 case stage(Stage)
-                /// The program's code is called. If an observer is called, `activity` is the activity of which the
-                /// observer is notified.
+                /// The program's code is called. If an observer is called, `activity` is the activity that the observer
+                /// is notified of.
                 case callout(Callout, activity: Activity? = nil)
             }
 

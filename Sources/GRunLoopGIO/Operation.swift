@@ -129,12 +129,7 @@ actor Operation: SerialExecutor, AsyncWaiter {
     /// if another thread cancels while the loop dispatches this source, GLib never finalizes the source. Threads: any.
     nonisolated func cancel() {
         if g_main_context_is_owner(context) != 0 { return cancelHere() }
-        let source = g_idle_source_new()
-        g_source_set_priority(source, G_PRIORITY_HIGH)
-        // The source releases its data after the call, and even if the loop has ended and never makes the call.
-        g_source_set_callback(source, cancelInLoop, Unmanaged.passRetained(self).toOpaque(), releaseOperation)
-        g_source_attach(source, context)
-        g_source_unref(source)
+        callInLoop(of: context, priority: G_PRIORITY_HIGH, self, cancelInLoop, release: releaseOperation)
     }
 
     fileprivate nonisolated func cancelHere() {

@@ -184,7 +184,7 @@ void check_child_source(void)
     check_no_child(0);
     check_no_child(getpid());
 
-    // The child is killed. Of two sources, the second one reports that the status is lost.
+    // The child is killed. There are two sources, and the second one reports that the status is lost.
     child = start("exec sleep 3600");
     Count first = count_of(loop), second = count_of(loop);
     g_autoptr(GRunChildSource) one = grun_child_source_new(child, count_child, &first, NULL, NULL);

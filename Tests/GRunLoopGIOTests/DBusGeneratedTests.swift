@@ -11,7 +11,7 @@ import Testing
 private typealias Point = VariantTuple<Int32, Int32>
 private typealias Nested = [DBus.ObjectPath: VariantTuple<String, [UInt16: [UInt8]]>]
 
-/// What the service has been told.
+/// The calls that the service has received.
 private final class Service: Sendable {
     let title = Shared("first")
     let secret = Shared("")

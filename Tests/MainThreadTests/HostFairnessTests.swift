@@ -145,7 +145,7 @@ final class HostFairnessTests: MainThreadTestCase {
 
     /// items 50, 53, 190: no kind starves another one in runs that return after a source.
     func testEveryKindHasItsTurnInRunsOfASource() throws {
-        // Of two sources with different orders, such a run performs only the first (item 54).
+        // If two sources have different orders, such a run performs only the first (item 54).
         try checkTurns(orders: [0, 0]) {
             for _ in 0..<1000 { loop.run(for: .seconds(1), returningAfterSourceHandled: true) }
         }

@@ -16,8 +16,8 @@ final class HostNotificationTests: MainThreadTestCase {
         return queue
     }
 
-    /// item 223: `.asap` is posted when the host is about to sleep, before `.whenIdle`, of which one is posted per
-    /// pass; the host has nothing left to do afterwards
+    /// item 223: `.asap` is posted when the host is about to sleep, before `.whenIdle`; one `.whenIdle` notification is
+    /// posted per pass; the host has nothing left to do afterwards
     func testOrder() {
         let trace = Recorder()
         let queue = observed(trace)

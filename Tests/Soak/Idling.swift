@@ -208,7 +208,8 @@ extension Producer {
     }
 
     /// Items that the loop's own thread made ready before come before idle work. Jobs, performs and the main queue do
-    /// not count: they share a queue with other threads, one of which may have begun an entry that is not ready yet.
+    /// not count: they share a queue with other threads, and such a thread may have begun an entry that is not ready
+    /// yet.
     func idleLast() {
         let (consumer, queue) = (hold(), makeQueue())
         let account = IdleAccount(number, consumer)

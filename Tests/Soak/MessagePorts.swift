@@ -141,7 +141,7 @@ extension Producer {
         }
     }
 
-    /// Makes requests on this thread, and in tasks, whose replies arrive on the main loop. Of four requests, the port
+    /// Makes requests on this thread, and in tasks, whose replies arrive on the main loop. In four requests, the port
     /// replies to two immediately, another loop replies to one, and one gets no reply. Some requests are cancelled.
     func requestByMessage() {
         let consumer = hold()

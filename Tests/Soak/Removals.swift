@@ -5,7 +5,7 @@
 import GRunLoop
 import TestSupport
 
-/// Two items that are ready at the same time, each of which removes the other.
+/// Two items that are ready at the same time. Each item removes the other.
 final class Pair: Sendable {
     private let tickets: [Ticket]
     private let consumer: Consumer

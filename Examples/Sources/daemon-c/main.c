@@ -129,7 +129,7 @@ static Configuration *configuration_read(const char *path, char **why)
 
 // MARK: State
 
-// What the daemon does after the child has ended.
+// The next step of the daemon after the child has ended.
 typedef enum { NEXT_LATER, NEXT_AT_ONCE, NEXT_NOTHING } Next;
 
 typedef struct {

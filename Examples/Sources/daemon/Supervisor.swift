@@ -6,7 +6,7 @@ import Glibc
 
 /// Keeps a child alive. It restarts a child that has ended, after a delay that grows as long as children end soon.
 @MainActor final class Supervisor {
-    /// What the daemon does after the child has ended.
+    /// The next step of the daemon after the child has ended.
     private enum Next {
         case later, atOnce, nothing
     }

@@ -34,7 +34,7 @@ import Glibc
     private let bar = gtk_progress_bar_new()
     private let chooseButton = gtk_button_new_with_label("Choose a file…")
     private let cancelButton = gtk_button_new_with_label("Cancel")
-    /// What the buttons have started; nil if nothing is under way.
+    /// The task that a button has started; nil if no task is under way.
     private(set) var work: Task<Void, Never>?
 
     init(_ application: UnsafeMutablePointer<GtkApplication>?) {

@@ -29,7 +29,7 @@ package struct CalloutMark {
         guard code != 0 else { return nil }
         return ItemKind(rawValue: UInt8(code < Self.firstActivity ? code : Self.firstActivity))
     }
-    /// The activity of which the observer is notified; nil if the callout does not call an observer.
+    /// The activity that the observer is notified of; nil if the callout does not call an observer.
     package var activity: GRunLoop.Activity? {
         guard code >= Self.firstActivity else { return nil }
         let index = code - Self.firstActivity

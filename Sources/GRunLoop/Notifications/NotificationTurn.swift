@@ -40,10 +40,14 @@ final class NotificationTurn: Sendable {
 
     init(_ id: ID, of server: any NotificationServer) {
         self.id = id
+        // An idle queue wakes the loop itself, but an observer does not. The wake-up is needed when the turn is added
+        // to its mode, and when the mode becomes common.
+        let isIdle = id.line.style == .whenIdle
+        let wake: @Sendable (GRunLoop, GRunLoop.Mode) -> Void = { loop, _ in loop.wakeUpEveryRun() }
         presence = GRunLoop.Source(
-            schedule: { loop, _ in loop.wakeUpEveryRun() },
+            schedule: isIdle ? nil : wake,
             cancel: { loop, _ in if loop.isDead { server.end() } }, perform: {})
-        if id.line.style == .whenIdle {
+        if isIdle {
             observer = nil
             idleQueue = GRunLoop.IdleQueue()
             idleQueue?.enqueue { server.serve(id, at: .beforeWaiting) }
@@ -57,12 +61,10 @@ final class NotificationTurn: Sendable {
 
     /// Adds the turn to its mode. A second call adds nothing.
     func begin(on loop: GRunLoop) {
-        loop.add(presence, forMode: id.line.mode)
         if let idleQueue { loop.add(idleQueue, forMode: id.line.mode) }
-        if let observer {
-            loop.add(observer, forMode: id.line.mode)
-            loop.wakeUpEveryRun()
-        }
+        if let observer { loop.add(observer, forMode: id.line.mode) }
+        // The last addition, because it wakes the loop.
+        loop.add(presence, forMode: id.line.mode)
         hasBegun.store(true, ordering: .releasing)
     }
 

@@ -50,9 +50,9 @@ extension DBus.Connection {
     /// - Returns: the results: nothing, a value, or a tuple.
     /// - Throws:
     ///   - a ``GLibError``: the error of the method, with its ``GLibError/dbusName``;
-    ///   - `G_IO_ERROR_TIMED_OUT`;
-    ///   - `G_IO_ERROR_CLOSED` if the connection ends;
-    ///   - `G_IO_ERROR_INVALID_ARGUMENT` if a name is not valid, D-Bus does not allow the arguments, or the results
+    ///   - ``GIO/ErrorCode/timedOut``;
+    ///   - ``GIO/ErrorCode/closed`` if the connection ends;
+    ///   - ``GIO/ErrorCode/invalidArgument`` if a name is not valid, D-Bus does not allow the arguments, or the results
     ///     have other types. An array has at most 64 MiB, and at most 64 values are nested;
     ///   - `G_DBUS_ERROR_LIMITS_EXCEEDED` if the arguments have more than 128 MiB;
     ///   - ``VariantError`` if an argument contains a string that D-Bus does not allow;
@@ -126,7 +126,7 @@ extension DBus.Connection {
         try DBus.check(interface, .interface)
         try DBus.check(member, .member)
         try DBus.check(body: body, on: self)
-        if isClosed { throw GLibError(G_IO_ERROR_CLOSED, "The connection is closed") }
+        if isClosed { throw GLibError(.closed, "The connection is closed") }
         body.withPointer {
             g_dbus_connection_call(
                 object, destination, path.description, interface, member, $0, nil,
@@ -150,7 +150,7 @@ extension DBus.Connection {
         try DBus.check(member, .member)
         try DBus.check(body: body, descriptors, on: self)
         if let signature, !signature.hasPrefix("(") || signature.containsNUL || g_variant_is_signature(signature) == 0 {
-            throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "'\(signature.shown)' is not the type of results")
+            throw GLibError(.invalidArgument, "'\(signature.shown)' is not the type of results")
         }
         let flags = GDBusCallFlags(rawValue: options.rawValue)
         let pending = PendingCall(object, received)
@@ -202,7 +202,7 @@ private final class PendingCall: @unchecked Sendable {
     /// The reply, or an error in this place.
     func take(_ place: GIO.ErrorPlace) -> Result<DBus.Reply, GLibError> {
         place.pointee = error.take()
-        return reply.map { .success($0) } ?? .failure(GLibError(G_IO_ERROR_FAILED, "GLib gave no reply"))
+        return reply.map { .success($0) } ?? .failure(GLibError(.failed, "GLib gave no reply"))
     }
 }
 

@@ -21,11 +21,11 @@ extension DBus {
     /// Throws an error if a name is not valid. Nil is valid.
     static func check(_ name: String?, _ kind: NameKind) throws(GLibError) {
         guard let name, name.containsNUL || !kind.isValid(name) else { return }
-        throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "'\(name.shown)' is not the name of a D-Bus \(kind)")
+        throw GLibError(.invalidArgument, "'\(name.shown)' is not the name of a D-Bus \(kind)")
     }
 
     static func check(_ path: ObjectPath?) throws(GLibError) {
         guard let path, !path.isValid || path == "/org/freedesktop/DBus/Local" else { return }
-        throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "'\(path.description.shown)' is not a D-Bus object path")
+        throw GLibError(.invalidArgument, "'\(path.description.shown)' is not a D-Bus object path")
     }
 }

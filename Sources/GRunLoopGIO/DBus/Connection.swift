@@ -92,7 +92,7 @@ extension DBus {
         public static func connect(
             to address: String, isBus: Bool = true, isolation: isolated (any Actor)? = #isolation
         ) async throws -> Connection {
-            if address.containsNUL { throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "'\(address.shown)' contains a NUL") }
+            if address.containsNUL { throw GLibError(.invalidArgument, "'\(address.shown)' contains a NUL") }
             let flags = GDBusConnectionFlags(
                 rawValue: cglib_dbus_connection_client.rawValue | (isBus ? cglib_dbus_connection_bus.rawValue : 0))
             return try made(
@@ -129,7 +129,7 @@ extension DBus {
         }
 
         private static func made(_ object: GRef<OpaquePointer>?) throws(GLibError) -> Connection {
-            guard let object else { throw GLibError(G_IO_ERROR_FAILED, "GLib made no connection") }
+            guard let object else { throw GLibError(.failed, "GLib made no connection") }
             return withExtendedLifetime(object) { Connection(wrapping: object.pointer) }
         }
 
@@ -154,10 +154,8 @@ extension DBus {
         ///
         /// Threads: a thread that runs a loop. The corresponding GLib signal is `GDBusConnection::closed`.
         public func untilClosed(isolation: isolated (any Actor)? = #isolation) async throws -> GLibError? {
-            let events = Events<Never>(on: try DBus.runningLoop(), capacity: 1)
-            state.add(events.buffer)
-            defer { state.remove(events.buffer) }
-            do { _ = try await events.next() } catch let error as GLibError { _ = error }
+            let events: Events<Never> = try makeEvents(capacity: 1)
+            do { _ = try await events.next() } catch is GLibError {}
             return state.reason
         }
 

@@ -52,6 +52,6 @@ final class ConnectionState: Sendable {
     }
 
     private static func error(_ reason: GLibError?) -> GLibError {
-        reason ?? GLibError(G_IO_ERROR_CLOSED, "The connection is closed")
+        reason ?? GLibError(.closed, "The connection is closed")
     }
 }

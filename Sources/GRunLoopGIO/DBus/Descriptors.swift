@@ -38,13 +38,13 @@ extension DBus {
 
         /// Returns a copy of the descriptor of a handle. The caller closes the copy. It is closed on exec.
         ///
-        /// - Throws: a ``GLibError``: `G_IO_ERROR_INVALID_ARGUMENT` if the message has no such descriptor; another
+        /// - Throws: a ``GLibError``: ``GIO/ErrorCode/invalidArgument`` if the message has no such descriptor; another
         ///   error if the descriptor cannot be duplicated.
         ///
         /// Threads: any. The corresponding GLib function is `g_unix_fd_list_get`.
         public func duplicate(_ handle: Handle) throws(GLibError) -> Int32 {
             guard handle.index >= 0, handle.index < count else {
-                throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "The message has no file descriptor \(handle.index)")
+                throw GLibError(.invalidArgument, "The message has no file descriptor \(handle.index)")
             }
             return try GLibError.check { g_unix_fd_list_get(list, handle.index, $0) }
         }

@@ -67,6 +67,16 @@ extension DBus {
     }
 }
 
+extension DBus.Connection {
+    /// Makes events that end with the connection.
+    func makeEvents<Element>(capacity: Int) throws(GIO.WrongThreadError) -> DBus.Events<Element> {
+        let events = DBus.Events<Element>(on: try DBus.runningLoop(), capacity: capacity)
+        events.buffer.onClose { [state, buffer = events.buffer] in state.remove(buffer) }
+        state.add(events.buffer)
+        return events
+    }
+}
+
 /// Elements that a loop pushes and one task takes.
 final class EventBuffer<Element: Sendable>: Invalidatable, ConnectionWaiter, Sendable {
     fileprivate struct State {

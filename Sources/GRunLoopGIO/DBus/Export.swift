@@ -66,15 +66,15 @@ extension DBus.Connection {
     ///
     /// - Throws:
     ///   - a ``GLibError`` if a name is not valid;
-    ///   - `G_IO_ERROR_EXISTS` if the interface is exported at this path;
-    ///   - `G_IO_ERROR_CLOSED` if the connection has ended;
+    ///   - ``GIO/ErrorCode/exists`` if the interface is exported at this path;
+    ///   - ``GIO/ErrorCode/closed`` if the connection has ended;
     ///   - ``GIO/WrongThreadError`` if the thread runs no loop, `GRunLoop.LoopEndedError` if the loop has ended.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_dbus_connection_register_object`.
     public func export(_ interface: DBus.Interface, at path: DBus.ObjectPath) throws -> DBus.ExportedObject {
         let loop = try DBus.runningLoop()
         try DBus.check(path)
-        if isClosed { throw GLibError(G_IO_ERROR_CLOSED, "The connection is closed") }
+        if isClosed { throw GLibError(.closed, "The connection is closed") }
         let node = try interface.node()
         defer { g_dbus_node_info_unref(node) }
         let export = Export(interface, on: self)

@@ -151,7 +151,7 @@ extension DBus {
         func node() throws(GLibError) -> UnsafeMutablePointer<GDBusNodeInfo> {
             if let invalidName { throw invalidName }
             let node = try GLibError.check { g_dbus_node_info_new_for_xml(xml, $0) }
-            guard let node else { throw GLibError(G_IO_ERROR_FAILED, "GLib does not understand \(xml)") }
+            guard let node else { throw GLibError(.failed, "GLib does not understand \(xml)") }
             return node
         }
 

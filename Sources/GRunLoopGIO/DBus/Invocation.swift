@@ -38,7 +38,7 @@ extension DBus {
             descriptors = list.flatMap { Descriptors(full: retained($0)) }
         }
 
-        deinit { fail(GLibError(G_IO_ERROR_FAILED, "The method has not answered")) }
+        deinit { fail(GLibError(.failed, "The method has not answered")) }
 
         /// Adds a copy of a file descriptor to the reply. The caller still owns the original.
         ///
@@ -90,7 +90,7 @@ extension DBus {
         private func peerCredential<Value>(_ body: (OpaquePointer, GIO.ErrorPlace) -> Value) throws(GLibError) -> Value
         {
             guard let credentials = g_dbus_connection_get_peer_credentials(connection.object) else {
-                throw GLibError(G_IO_ERROR_NOT_SUPPORTED, "The user of the peer is not known")
+                throw GLibError(.notSupported, "The user of the peer is not known")
             }
             return try GLibError.check { body(credentials, $0) }
         }

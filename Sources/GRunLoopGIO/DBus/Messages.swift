@@ -11,7 +11,7 @@ extension DBus {
         if let descriptors, descriptors.count > 0 {
             let capabilities = g_dbus_connection_get_capabilities(connection.object).rawValue
             if capabilities & cglib_dbus_capability_descriptors.rawValue == 0 {
-                throw GLibError(G_IO_ERROR_NOT_SUPPORTED, "The connection cannot send file descriptors")
+                throw GLibError(.notSupported, "The connection cannot send file descriptors")
             }
             if descriptors.count > largestDescriptorCount {
                 throw GLibError(
@@ -36,10 +36,10 @@ extension Variant {
     fileprivate func checkBody() throws(GLibError) {
         let text = signature
         guard text.hasPrefix("(") else {
-            throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "The arguments are not a tuple, but '\(text)'")
+            throw GLibError(.invalidArgument, "The arguments are not a tuple, but '\(text)'")
         }
         guard WireType.isAllowed(text.dropFirst().dropLast()) else {
-            throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "D-Bus does not allow the arguments '\(text)'")
+            throw GLibError(.invalidArgument, "D-Bus does not allow the arguments '\(text)'")
         }
         // Without a `v` or a `g`, the type says everything but the size.
         let size = withPointer { g_variant_get_size($0) }
@@ -120,14 +120,14 @@ private struct WireWalk {
 
     private mutating func signature(_ text: String) throws(GLibError) {
         guard WireType.isAllowed(text) else {
-            throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "D-Bus does not allow the types '\(text)'")
+            throw GLibError(.invalidArgument, "D-Bus does not allow the types '\(text)'")
         }
         add(2 + text.utf8.count, alignment: 1)
     }
 
     private mutating func container(_ value: OpaquePointer, _ type: UInt8, depth: Int) throws(GLibError) {
         guard depth <= 64 else {
-            throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "D-Bus allows at most 64 nested values")
+            throw GLibError(.invalidArgument, "D-Bus allows at most 64 nested values")
         }
         let count = Int(g_variant_n_children(value))
         switch Unicode.Scalar(type) {
@@ -144,7 +144,7 @@ private struct WireWalk {
             let start = offset
             if let size { offset += count * size } else { try elements(value, count, depth: depth) }
             guard offset - start <= Self.largestArray else {
-                throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "D-Bus allows at most 64 MiB in an array")
+                throw GLibError(.invalidArgument, "D-Bus allows at most 64 MiB in an array")
             }
         default:
             add(0, alignment: 8)

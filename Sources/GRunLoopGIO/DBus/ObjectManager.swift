@@ -37,10 +37,8 @@ extension DBus {
 
         fileprivate init(_ connection: Connection, _ destination: String?, _ path: ObjectPath) throws {
             (self.connection, self.destination, self.path) = (connection, destination, path)
-            let changes = Events<Change>(on: try DBus.runningLoop(), capacity: 1024)
+            let changes: Events<Change> = try connection.makeEvents(capacity: 1024)
             let (buffer, current) = (changes.buffer, current)
-            connection.state.add(buffer)
-            buffer.onClose { connection.state.remove(buffer) }
             let apply: @Sendable (Signal) -> Never? = { signal in
                 guard let change = Self.change(signal) else { return nil }
                 current.withLock { Self.apply(change, to: &$0) }

@@ -95,7 +95,7 @@ extension DBus {
                 buffer.push(.acquired)
             }
             if try reply.body[0].value(as: UInt32.self) == 3 {
-                throw GLibError(G_IO_ERROR_EXISTS, "Another program owns the name '\(name)'")
+                throw GLibError(.exists, "Another program owns the name '\(name)'")
             }
         }
     }
@@ -111,7 +111,7 @@ extension DBus.Connection {
     ///   - options: what happens if another program owns the name, or wants it.
     ///   - isolation: the caller's actor; do not pass it.
     /// - Returns: the name, which this program owns, or waits for: see ``DBus/OwnedName/isOwned``.
-    /// - Throws: a ``GLibError``: `G_IO_ERROR_EXISTS` if another program owns the name, and
+    /// - Throws: a ``GLibError``: ``GIO/ErrorCode/exists`` if another program owns the name, and
     ///   ``DBus/NameOptions/doNotQueue`` was given; an error of the bus, which may forbid the name. Errors of
     ///   ``call(_:_:_:_:_:returning:timeout:options:isolation:)``.
     ///

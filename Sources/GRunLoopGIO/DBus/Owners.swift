@@ -44,6 +44,6 @@ extension DBus.Connection {
     }
 
     func requireBus() throws(GLibError) {
-        if uniqueName == nil { throw GLibError(G_IO_ERROR_NOT_SUPPORTED, "The connection has no message bus") }
+        if uniqueName == nil { throw GLibError(.notSupported, "The connection has no message bus") }
     }
 }

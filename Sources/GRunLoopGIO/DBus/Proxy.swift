@@ -53,9 +53,7 @@ extension DBus {
         ) throws {
             try DBus.check(interface, .interface)
             (self.connection, self.destination, self.path, self.interface) = (connection, destination, path, interface)
-            let changes = Events<PropertyChanges>(on: try DBus.runningLoop(), capacity: 256)
-            connection.state.add(changes.buffer)
-            changes.buffer.onClose { [buffer = changes.buffer] in connection.state.remove(buffer) }
+            let changes: Events<PropertyChanges> = try connection.makeEvents(capacity: 256)
             let cache = cache
             let match = SignalMatch(
                 sender: destination, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",

@@ -158,7 +158,7 @@ extension DBus.Connection {
         try DBus.check(match.member, .member)
         try DBus.check(match.path)
         if let argument = match.argument0, argument.containsNUL {
-            throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "'\(argument.shown)' contains a NUL")
+            throw GLibError(.invalidArgument, "'\(argument.shown)' contains a NUL")
         }
         if match.sender != nil { try requireBus() }
         if isClosed { return nil }

@@ -69,15 +69,10 @@ private final class FileMonitor: Invalidatable {
     /// Cancels the monitor on the thread of its context, because that thread may be calling the handler now.
     func invalidate() {
         if g_main_context_is_owner(context) != 0 { return cancel() }
-        let source = g_idle_source_new()
-        g_source_set_priority(source, G_PRIORITY_DEFAULT)
-        // The source releases its data after the call. It also releases the data if the loop has ended and never makes
-        // the call.
-        g_source_set_callback(source, { _ in 0 }, Unmanaged.passRetained(self).toOpaque()) { data in
+        // The release cancels, so that the monitor is also cancelled if the loop has ended.
+        callInLoop(of: context, priority: G_PRIORITY_DEFAULT, self, { _ in 0 }) { data in
             data.map { Unmanaged<FileMonitor>.fromOpaque($0).takeRetainedValue().cancel() }
         }
-        g_source_attach(source, context)
-        g_source_unref(source)
     }
 
     private func cancel() {

@@ -157,7 +157,7 @@ private func spliceError(
 private let inputIsWritten: GAsyncReadyCallback = { target, result, data in
     var error = spliceError(target, result)
     // A broken pipe is not an error: the process has ended, or has closed its input.
-    if g_error_matches(error, g_io_error_quark(), Int32(G_IO_ERROR_BROKEN_PIPE.rawValue)) != 0 { g_clear_error(&error) }
+    if GIO.has(&error, .brokenPipe) { g_clear_error(&error) }
     taken(data)?.endPart(error)
 }
 

@@ -22,7 +22,7 @@ extension GIO {
         public nonisolated(unsafe) let pointer: UnsafeMutablePointer<GInputStream>
         let gate = StreamGate()
         let way: Way
-        private nonisolated(unsafe) var pair: UnsafeMutablePointer<GIOStream>?
+        private nonisolated(unsafe) var pair: GRef<UnsafeMutablePointer<GIOStream>>?
         /// The gate guards the following properties: the memory for GIO, and the time until which reads need not
         /// suspend.
         nonisolated(unsafe) var memory: StreamMemory?
@@ -48,14 +48,10 @@ extension GIO {
             retaining pointer: UnsafeMutablePointer<GInputStream>, of pair: UnsafeMutablePointer<GIOStream>
         ) {
             self.init(retaining: pointer)
-            g_object_ref(pair)
-            self.pair = pair
+            self.pair = GRef(retaining: pair)
         }
 
-        deinit {
-            g_object_unref(pointer)
-            if let pair { g_object_unref(pair) }
-        }
+        deinit { g_object_unref(pointer) }
 
         /// Whether the stream is closed. Threads: any. The corresponding GLib function is `g_input_stream_is_closed`.
         public var isClosed: Bool { g_input_stream_is_closed(pointer) != 0 }

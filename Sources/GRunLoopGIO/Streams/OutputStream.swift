@@ -24,7 +24,7 @@ extension GIO {
         public nonisolated(unsafe) let pointer: UnsafeMutablePointer<GOutputStream>
         let gate = StreamGate()
         private let usesThreads: Bool
-        private nonisolated(unsafe) var pair: UnsafeMutablePointer<GIOStream>?
+        private nonisolated(unsafe) var pair: GRef<UnsafeMutablePointer<GIOStream>>?
         private let isDiscardedUnlessClosed: Bool
 
         init(full pointer: UnsafeMutablePointer<GOutputStream>, isDiscardedUnlessClosed: Bool) {
@@ -57,14 +57,12 @@ extension GIO {
             retaining pointer: UnsafeMutablePointer<GOutputStream>, of pair: UnsafeMutablePointer<GIOStream>
         ) {
             self.init(retaining: pointer)
-            g_object_ref(pair)
-            self.pair = pair
+            self.pair = GRef(retaining: pair)
         }
 
         deinit {
             if isDiscardedUnlessClosed { discard(pointer) }
             g_object_unref(pointer)
-            if let pair { g_object_unref(pair) }
         }
 
         /// Whether the stream is closed. Threads: any. The corresponding GLib function is `g_output_stream_is_closed`.

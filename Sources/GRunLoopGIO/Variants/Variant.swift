@@ -37,18 +37,18 @@ public final class Variant: Sendable, CustomStringConvertible, Equatable {
     ///   - text: the text form.
     ///   - signature: the type of the value, such as `a{sv}`; nil if the text says the type.
     /// - Throws: a ``GLibError`` of the domain `g-variant-parse-error-quark` if the text has no such value;
-    ///   `G_IO_ERROR_INVALID_ARGUMENT` if `signature` is not a type.
+    ///   ``GIO/ErrorCode/invalidArgument`` if `signature` is not a type.
     ///
     /// The corresponding GLib function is `g_variant_parse`.
     public convenience init(parsing text: String, as signature: String? = nil) throws(GLibError) {
         if let signature, signature.containsNUL || g_variant_type_string_is_valid(signature) == 0 {
-            throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "'\(signature.shown)' is not a type of a variant")
+            throw GLibError(.invalidArgument, "'\(signature.shown)' is not a type of a variant")
         }
-        if text.containsNUL { throw GLibError(G_IO_ERROR_INVALID_ARGUMENT, "the text '\(text.shown)' contains a NUL") }
+        if text.containsNUL { throw GLibError(.invalidArgument, "the text '\(text.shown)' contains a NUL") }
         var error: UnsafeMutablePointer<GError>?
         let parsed = withType(signature) { g_variant_parse($0, text, nil, nil, &error) }
         guard let parsed else {
-            throw error.map { GLibError(consuming: $0) } ?? GLibError(G_IO_ERROR_INVALID_ARGUMENT, text)
+            throw error.map { GLibError(consuming: $0) } ?? GLibError(.invalidArgument, text)
         }
         self.init(full: parsed)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operations must not leave: objects, descriptors, child processes, memory.
+// Counts the things that operations must not leave: objects, descriptors, child processes, memory.
 
 import CGRunGIO
 import Glibc

@@ -38,7 +38,7 @@ extension KindMaker {
     ]
 }
 
-/// Two connections to each other, one of which has a slow service.
+/// Two connections to each other. One connection has a slow service.
 private final class Peers: Sendable {
     let client, server: DBus.Connection
     let exported: DBus.ExportedObject

@@ -19,7 +19,7 @@ actor Sea {
         try await body(self)
     }
 
-    /// A thread of libdispatch keeps up to 1,024 jobs that other threads have passed to it, each of which has 64 bytes.
+    /// A thread of libdispatch keeps up to 1,024 jobs that other threads have passed to it. A job has 64 bytes.
     /// Without this, storms would seem to leave them. Each task takes long enough that all threads run some.
     func fillCaches() async {
         for _ in 0..<4 {

@@ -30,8 +30,8 @@ public struct ExecutorOptions: Sendable {
     /// Whether the face reports the beginning of each pass. It uses a beforeTimers observer for that. GRunLoop gets the
     /// observer only if a first try could not match the oracle's passes that left no line.
     public var marksPasses: Bool
-    /// What the oracle did in a pass that left no line although more than a wake-up was ready. True: it consumed the
-    /// wake-up. False: it chose an item that an afterWaiting observer then removed.
+    /// The action of the oracle in a pass that left no line although more than a wake-up was ready. True: it consumed
+    /// the wake-up. False: it chose an item that an afterWaiting observer then removed.
     public var silentPassesWake = true
     /// The time slice of the loop under test; nil means none.
     public var timeSlice: Duration?

@@ -18,7 +18,7 @@ public enum RunTime: Sendable {
     case forever
 }
 
-/// What can be ready in the service stage, if the face may choose.
+/// The kinds of items that can be ready in the service stage, if the face may choose.
 public enum ReadyKind: Equatable, Sendable {
     case wakeUp
     case timers

@@ -3,7 +3,7 @@
 
 /// One line of a trace.
 public struct TraceLine: Equatable, Sendable {
-    /// What the chooser of the service stage needs to know about a line.
+    /// The facts about a line that the chooser of the service stage needs.
     public enum Kind: Equatable, Sendable {
         case timer
         case port(Int)

@@ -26,7 +26,7 @@ struct Shrinker {
         return best
     }
 
-    /// A candidate must differ at once, and in the same way with longer slots.
+    /// A candidate must differ in its first run, and in the same way with longer slots.
     private func diverges(_ program: Program, _ signature: String) -> Comparison? {
         guard !comparer.compare(program, slot: comparer.slots.first).agrees else { return nil }
         let second = comparer.compare(program, slot: comparer.slots.first * 3)

@@ -54,7 +54,7 @@ struct GRunTurns: ParsableCommand {
             defer { watchdog.disarm() }
             var outcome = try cell.run(rounds: rounds, variant: index)
             var breaches = Rule.breaches(in: cell, outcome)
-            // Of two measurements of processor time, the better one counts.
+            // Processor time is measured twice, and the better measurement counts.
             if !breaches.isEmpty, breaches.allSatisfy(\.isOfTime) {
                 outcome = try cell.run(rounds: rounds, variant: index)
                 breaches = Rule.breaches(in: cell, outcome)

@@ -3,7 +3,7 @@
 
 import TestSupport
 
-/// A kind of work of which one item is always ready, because each call prepares the next one.
+/// A kind of work. One item of this kind is always ready, because each call prepares the next item.
 enum Kind: String, CaseIterable {
     case block, perform, source, job, timer, moved, descriptor, port, mainQueue, context
     case glibHigh, glibDefault, glibLower, glibIdle

@@ -50,7 +50,7 @@ func throttleInVirtualTime() {
             for await element in feed._throttle(for: .seconds(1), clock: loop.clock) { arrivals.add(element) }
             arrivals.add("end")
         }
-        // Of five elements a second, the throttle passes the latest one.
+        // Five elements come in a second, and the throttle passes the latest one.
         for number in 0..<15 {
             feed.send("\(number)")
             time.advance(by: .milliseconds(200))

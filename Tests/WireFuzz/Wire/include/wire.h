@@ -32,7 +32,7 @@ typedef struct {
     bool is_sound;
     /// Whether a receiver that does not read the memory accepts the packet.
     bool is_sound_unread;
-    /// What a receiver must find: the hash of the data, and the number of descriptors.
+    /// The values that a receiver must find: the hash of the data, and the number of descriptors.
     uint64_t hash;
     unsigned with;
 } wire_packet;
