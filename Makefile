@@ -23,6 +23,8 @@ BENCH_PACKAGES := gcc pkg-config libuv1-dev libev-dev libevent-dev libsystemd-de
 LINT_PACKAGES := shellcheck python3-venv
 # What opens the page of a timeline.
 PICTURE_PACKAGES := chromium fonts-dejavu-core python3 python3-venv
+# The desktop's portal, and what shows its dialog and presses its keys.
+PORTAL_PACKAGES := xdg-desktop-portal xdg-desktop-portal-gtk xvfb xauth xdotool dbus-daemon
 # What the GTK examples need, and what shows them.
 GTK_PACKAGES := libgtk-3-dev libgtk-4-dev xvfb weston
 
@@ -205,9 +207,12 @@ test-gtk: gtk-deps
 	scripts/test-gtk
 	scripts/check-testing
 
-## GRunLoopGIO in release builds: the examples do what they are for, and ROUNDS=4 storms of cancellation leave nothing.
+## GRunLoopGIO in release builds: the examples do what they are for, also with the desktop's portal, and ROUNDS=4 storms
+## of cancellation leave nothing.
 test-gio: check-deps
+	@$(call install,$(PORTAL_PACKAGES))
 	scripts/test-gio
+	scripts/test-portal
 
 ## Tests the C interface: installed, compiled against, run without Swift, from Python, with bad input, under valgrind,
 ## and against the real CFRunLoop.

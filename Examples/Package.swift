@@ -47,6 +47,8 @@ let package = Package(
         // A service and a client on the session bus.
         .executableTarget(name: "dbus-service", dependencies: [loop, gioAwaited], swiftSettings: strict),
         .executableTarget(name: "dbus-client", dependencies: [loop, gioAwaited], swiftSettings: strict),
+        // The file dialog of the desktop's portal.
+        .executableTarget(name: "portal-choose", dependencies: [loop, gioAwaited], swiftSettings: strict),
 
         // What must hold while a toolkit drives, checked in a real window of each.
         .target(name: "HostChecks", dependencies: [loop, glib, argumentParser], swiftSettings: strict),

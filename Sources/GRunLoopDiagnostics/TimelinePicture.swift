@@ -182,8 +182,8 @@ private struct SpanMaker {
         switch cgrun_record_kind(UInt32(record.kind)) {
         case CGRUN_RECORD_ENTER:
             if depth == 1, record.extra == Int64(CGRUN_DRIVER_LOOP.rawValue) {
-                // This run was not called from a host's loop, so a host's loop that ran earlier has ended. No record
-                // has the time of this end.
+                // This run was not called from a host's loop, so a host's loop that ran earlier has ended. The
+                // trace does not say when.
                 isHosted = false
                 dropHost()
             }
@@ -255,7 +255,7 @@ private struct SpanMaker {
     }
 
     /// Drops the open span of a host, which began at the end of the foreign loop's latest poll. The foreign loop has
-    /// ended since then, and no record has the time of this end. So the time after the poll may belong to the callout
+    /// ended since then, but the trace does not say when. So the time after the poll may belong to the callout
     /// around the foreign loop.
     private mutating func dropHost() {
         guard let last = open.last, spans[last].kind == .host else { return }

@@ -32,8 +32,7 @@ extension Guest {
     /// Makes passes until no work is left. After a time slice, stops and marks the rest as pending, so that other items
     /// can be handled.
     private func servePasses(_ mode: GuestMode) {
-        // The passes may have consumed a wake-up for an outer wait, such as the wake-up at the wait's time limit. So
-        // end the outer wait.
+        // If a wake-up was meant for an outer wait, these passes may have consumed it. So end the outer wait.
         defer { activities.last { $0.wait != nil }?.wait?.end(in: loop, of: address) }
         Guests.lookForObjects()
         let end = ContinuousClock.now + loop.timeSlice

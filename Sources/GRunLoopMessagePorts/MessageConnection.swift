@@ -110,7 +110,7 @@ final class MessageConnection: @unchecked Sendable {
         }
         var admission = admit()
         if admission == .refused || admission == .refusedByAll {
-            // Since the last recount, peers may have taken memory that other connections have sent.
+            // Since the last recount, peers may have received messages of other connections, and so freed memory.
             untaken.recount(of: admission == .refused ? process : nil)
             admission = admit()
         }

@@ -93,7 +93,7 @@ public import Testing
         return true
     }
 
-    /// Until the task is cancelled, reports each long wait of the test that takes real time.
+    /// Reports when the test waits for a long real time, until the task is cancelled.
     fileprivate func noteLongWaits() async {
         var known = -1
         while !Task.isCancelled {

@@ -29,6 +29,8 @@ extension DBus.Connection {
 
             let first = try await one.own("org.grun.Name", options: .allowReplacement)
             #expect(first.isOwned)
+            var changes = first.changes.makeAsyncIterator()
+            #expect(try await changes.next() == .acquired)
             #expect(try await owners.next() == one.uniqueName)
             do {
                 _ = try await other.own("org.grun.Name", options: .doNotQueue)
@@ -38,8 +40,6 @@ extension DBus.Connection {
             let second = try await other.own("org.grun.Name", options: .replace)
             #expect(second.isOwned)
             #expect(try await owners.next() == other.uniqueName)
-            var changes = first.changes.makeAsyncIterator()
-            #expect(try await changes.next() == .acquired)
             #expect(try await changes.next() == .lost)
             #expect(!first.isOwned)
 
@@ -48,9 +48,19 @@ extension DBus.Connection {
             #expect(try await owners.next() == one.uniqueName)
             #expect(try await changes.next() == .acquired)
             #expect(first.isOwned)
+            do {
+                _ = try await one.own("org.grun.Name")
+                Issue.record("two objects have one name")
+            } catch G_IO_ERROR_EXISTS {
+            }
+            #expect(first.isOwned)
             first.release()
             #expect(try await owners.next() == .some(nil))
             #expect(try await changes.next() == nil)
+            var later = first.changes.makeAsyncIterator()
+            #expect(try await later.next() == nil)
+            let again = try await one.own("org.grun.Name")
+            #expect(again.isOwned)
         }
     }
 

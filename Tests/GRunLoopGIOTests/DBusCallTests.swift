@@ -149,6 +149,19 @@ extension DBus.Connection {
         }
     }
 
+    @Test("a descriptor that is no socket is refused and closed")
+    func noSocket() async throws {
+        try await onWorker { _ in
+            // Another test would reuse a low number.
+            let pipe = Pipe()
+            let descriptor = copyWithHighNumber(pipe.readEnd)
+            await #expect(throws: GLibError.self) {
+                try await DBus.Connection.peer(overSocket: descriptor, isServer: true)
+            }
+            #expect(fcntl(descriptor, F_GETFD) == -1)
+        }
+    }
+
     @Test("a timeout ends a call, and zero has passed already")
     func timeouts() async throws {
         try await withService { _, client in

@@ -140,7 +140,7 @@ import Testing
             let (server, client) = try await worker.peers()
             let references = client.references
             do {
-                let second = DBus.Connection(wrapping: client.object)
+                let second = DBus.Connection(retaining: client.pointer)
                 let exported = try server.export(DBus.Interface("org.grun.Test"), at: "/t")
                 let signals = try second.signals()
                 try exported.emit("Signal")

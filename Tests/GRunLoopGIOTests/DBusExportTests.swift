@@ -33,6 +33,24 @@ private actor PoolService {
     func note(_ number: Int32) { order.append(number) }
 }
 
+/// Suspends tasks until it is opened.
+private actor Gate {
+    private nonisolated let executor: GRunLoop.Executor
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+    private var isOpen = false
+
+    init(on loop: GRunLoop) { executor = GRunLoop.Executor(loop) }
+
+    func pass() async {
+        if !isOpen { await withCheckedContinuation { waiting.append($0) } }
+    }
+    func open() {
+        isOpen = true
+        for task in waiting { task.resume() }
+    }
+}
+
 extension DBus.Connection {
     fileprivate func get(_ name: String, isolation: isolated (any Actor)? = #isolation) async throws -> Variant {
         try await call(
@@ -48,6 +66,57 @@ extension DBus.Connection {
 }
 
 @Suite("D-Bus exports") struct DBusExportTests {
+    @Test("a method without an isolation stays on the loop after a suspension, and can use GIO")
+    func noIsolation() async throws {
+        try await onWorker { worker in
+            let (server, client) = try await worker.peers()
+            let loop = worker.thread.loop
+            var interface = DBus.Interface("org.grun.Test")
+            interface.method("Wait") {
+                await PoolService().note(1)
+                try await client.call(nil, "/org/freedesktop", "org.freedesktop.DBus.Peer", "Ping")
+                return loop.executor.isIsolatingCurrentContext() == true
+            }
+            let exported = try server.export(interface, at: "/t")
+            // Other tests may keep Swift's thread pool busy for long.
+            let isOnLoop = try await client.call(
+                nil, "/t", "org.grun.Test", "Wait", returning: Bool.self, timeout: .seconds(600))
+            #expect(isOnLoop)
+            withExtendedLifetime(exported) {}
+        }
+    }
+
+    @Test("one program has at most 1,024 calls in flight, and can call again when they have ended")
+    func callLimit() async throws {
+        try await onWorker { worker in
+            let (server, client) = try await worker.peers()
+            let (gate, begun) = (Gate(on: worker.thread.loop), Counter())
+            var interface = DBus.Interface("org.grun.Test")
+            interface.method("Wait") {
+                begun.increment()
+                await gate.pass()
+            }
+            interface.method("Count") { Int32(begun.value) }
+            let exported = try server.export(interface, at: "/t")
+            let calls = (0..<1024).map { _ in
+                Task {
+                    _ = worker
+                    try await client.call(nil, "/t", "org.grun.Test", "Wait")
+                }
+            }
+            await until { begun.value == 1024 }
+            do {
+                try await client.call(nil, "/t", "org.grun.Test", "Wait")
+                Issue.record("no error")
+            } catch G_DBUS_ERROR_LIMITS_EXCEEDED {
+            }
+            await gate.open()
+            for call in calls { try await call.value }
+            #expect(try await client.call(nil, "/t", "org.grun.Test", "Count", returning: Int32.self) == 1024)
+            withExtendedLifetime(exported) {}
+        }
+    }
+
     @Test("methods of an actor begin in the order of the messages")
     func order() async throws {
         try await onWorker { worker in
@@ -64,7 +133,8 @@ extension DBus.Connection {
                         Task {
                             _ = worker
                             _ = try await client.call(
-                                nil, "/t", "org.grun.Test", member, body: VariantTuple(number).encoded())
+                                nil, "/t", "org.grun.Test", member, body: VariantTuple(number).encoded(),
+                                timeout: .seconds(600))
                         })
                 }
             }

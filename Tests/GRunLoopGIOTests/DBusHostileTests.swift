@@ -63,12 +63,10 @@ extension Worker {
     /// A connection to a peer that writes bytes.
     fileprivate func rawPeer() async throws -> (connection: DBus.Connection, sockets: SocketPair) {
         let sockets = SocketPair()
-        let stream = makeStream(dup(sockets.one))
-        defer { g_object_unref(stream) }
         let user = "\(getuid())".utf8.map { "3\($0 & 15)" }.joined()
         sockets.write(Array("\0AUTH EXTERNAL \(user)\r\n".utf8))
         sockets.write(Array("BEGIN\r\n".utf8))
-        return (try await DBus.Connection.peer(over: stream, isServer: true), sockets)
+        return (try await DBus.Connection.peer(overSocket: dup(sockets.one), isServer: true), sockets)
     }
 }
 

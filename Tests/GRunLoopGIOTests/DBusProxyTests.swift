@@ -37,7 +37,9 @@ import Testing
             #expect(try proxy.cached("Title") == "first")
             try exported.propertiesChanged(["Title": Variant(title.value)], invalidated: ["Size"])
             var changes = proxy.changes.makeAsyncIterator()
+            var others = proxy.changes.makeAsyncIterator()
             let change = try #require(await changes.next())
+            #expect(try await others.next()?.invalidated == change.invalidated)
             #expect(try change.changed.value("Title") == "second")
             #expect(change.invalidated == ["Size"])
             #expect(proxy.properties.keys.sorted() == ["Title"])
@@ -57,6 +59,23 @@ import Testing
             }
             try await server.close()
             await #expect(throws: GLibError.self) { try await changes.next() }
+        }
+    }
+
+    @Test("a sequence of changes keeps the subscription after its proxy is released")
+    func sequenceWithoutProxy() async throws {
+        try await onWorker { worker in
+            let (server, client) = try await worker.peers()
+            let exported = try server.export(DBus.Interface("org.grun.Test"), at: "/t")
+            let references = client.references
+            do {
+                var changes = try await client.proxy(nil, "/t", "org.grun.Test").changes.makeAsyncIterator()
+                for number in 0..<3 as Range<Int32> {
+                    try exported.propertiesChanged(["Number": Variant(number)])
+                    #expect(try await changes.next()?.changed.value("Number") == number)
+                }
+            }
+            await until { client.references <= references }
         }
     }
 

@@ -54,24 +54,11 @@ extension Worker {
         let server = Task {
             // Without this, the task does not run on the actor.
             _ = self
-            let stream = makeStream(one)
-            defer { g_object_unref(stream) }
-            return try await DBus.Connection.peer(over: stream, isServer: true)
+            return try await DBus.Connection.peer(overSocket: one, isServer: true)
         }
-        let stream = makeStream(other)
-        defer { g_object_unref(stream) }
-        let client = try await DBus.Connection.peer(over: stream, isServer: false)
+        let client = try await DBus.Connection.peer(overSocket: other, isServer: false)
         return (try await server.value, client)
     }
-}
-
-/// A stream that owns the descriptor of a socket.
-func makeStream(_ descriptor: Int32) -> UnsafeMutablePointer<GIOStream> {
-    guard let socket = g_socket_new_from_fd(descriptor, nil),
-        let connection = g_socket_connection_factory_create_connection(socket)
-    else { fatalError("\(descriptor) is not a socket") }
-    g_object_unref(socket)
-    return UnsafeMutableRawPointer(connection).assumingMemoryBound(to: GIOStream.self)
 }
 
 /// Yields until a condition holds.
@@ -84,7 +71,7 @@ func until(
 extension DBus.Connection {
     /// How many references the object has.
     var references: UInt32 {
-        UnsafeMutableRawPointer(object).assumingMemoryBound(to: GObject.self).pointee.ref_count
+        UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: GObject.self).pointee.ref_count
     }
 }
 

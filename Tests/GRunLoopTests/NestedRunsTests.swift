@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items 179 to 183: runs nest in every callout and every mode, and do not change the outer run.
+// Items 179 to 183: every callout may run the loop in every mode, and this does not change the outer run.
 
 import GRunLoop
 import TestSupport

@@ -13,8 +13,8 @@ func measureMessages(_ rounds: Int) async throws -> Comparison {
         throw GLibError(G_IO_ERROR_FAILED, "no sockets")
     }
     let (one, other) = (ends[0], ends[1])
-    async let accepted = server.run { _ in try await connect(one, isServer: true) }
-    let client = try await worker.run { _ in try await connect(other, isServer: false) }
+    async let accepted = server.run { _ in try await DBus.Connection.peer(overSocket: one, isServer: true) }
+    let client = try await worker.run { _ in try await DBus.Connection.peer(overSocket: other, isServer: false) }
     let service = try await accepted
     var interface = DBus.Interface("org.grun.Bench")
     interface.method("Add") { (one: Int32, other: Int32) in one &+ other }
@@ -30,16 +30,6 @@ func measureMessages(_ rounds: Int) async throws -> Comparison {
     await worker.thread.stopAndWait()
     await server.thread.stopAndWait()
     return comparison
-}
-
-/// Takes over the descriptor of a socket.
-private func connect(
-    _ descriptor: Int32, isServer: Bool, isolation: isolated (any Actor)? = #isolation
-) async throws -> DBus.Connection {
-    let socket = GRef(full: try GLibError.check { g_socket_new_from_fd(descriptor, $0) }.unsafelyUnwrapped)
-    let connection = GRef(full: g_socket_connection_factory_create_connection(socket.pointer).unsafelyUnwrapped)
-    return try await .peer(
-        over: UnsafeMutableRawPointer(connection.pointer).assumingMemoryBound(to: GIOStream.self), isServer: isServer)
 }
 
 private func callsInSwift(

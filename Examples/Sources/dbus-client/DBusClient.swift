@@ -61,11 +61,12 @@ import Glibc
     /// Prints changes and signals until the task is cancelled.
     private func report() async throws {
         let notes = try await notes()
-        let added = try notes.signals("Added")
+        // The sequences begin here, so no change is missed.
+        let (changes, added) = (notes.changes, try notes.signals("Added"))
         say("\(try notes.cached("Count", as: UInt32.self) ?? 0) notes")
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                for try await change in notes.changes {
+                for try await change in changes {
                     if let count: UInt32 = try change.changed["Count"]?.value() { await say("\(count) notes") }
                 }
             }

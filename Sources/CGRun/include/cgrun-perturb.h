@@ -65,7 +65,8 @@ typedef enum {
     CGRUN_SITES,
 } cgrun_site;
 
-/// Returns whether the site deviates this time. This function and the functions below exist in debug builds only.
+/// Returns whether the site changes the timing this time. This function and the functions below exist only in debug
+/// builds.
 bool cgrun_perturbs(cgrun_site site);
 /// A number from 0 to `below` - 1 that depends on the seed. Callers use the number as the extent of a deviation.
 uint32_t cgrun_perturbed(uint32_t below);

@@ -87,7 +87,7 @@ struct Scheduler {
     /// Called when no further descriptor event follows.
     mutating func endDescriptors() { if served == .descriptor { served = .other } }
 
-    /// How many more passes are allowed to serve an item without a full look. A full look polls everything that may be
+    /// The number of passes that may still serve an item without a full look. A full look polls everything that may be
     /// ready. Zero until the run's first full look. Otherwise, in a program that makes a run for each source, the loop
     /// would never make a full look.
     private var passesFromMemory = 0

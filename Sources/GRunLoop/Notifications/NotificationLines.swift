@@ -16,7 +16,7 @@ struct NotificationKey: Hashable {
 struct NotificationLines {
     typealias Line = NotificationTurn.Line
 
-    /// The turns to begin and to end after unlocking.
+    /// The turns that the caller must begin, and the turns that it must end, after unlocking.
     struct Changes {
         var begun: [NotificationTurn] = []
         var ended: [NotificationTurn] = []

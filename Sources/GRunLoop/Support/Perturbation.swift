@@ -5,7 +5,7 @@
 import CGRun
 import Glibc
 
-/// Returns whether the site deviates this time. False in a release build.
+/// Returns whether the site changes the timing this time. False in a release build.
 @inline(__always) func perturbs(_ site: cgrun_site) -> Bool {
     #if GRUN_PERTURB
         return cgrun_perturbs(site)

@@ -129,7 +129,7 @@ extension DBus.Connection {
         if isClosed { throw GLibError(.closed, "The connection is closed") }
         body.withPointer {
             g_dbus_connection_call(
-                object, destination, path.description, interface, member, $0, nil,
+                pointer, destination, path.description, interface, member, $0, nil,
                 GDBusCallFlags(rawValue: options.rawValue), -1, nil, nil, nil)
         }
     }
@@ -153,12 +153,12 @@ extension DBus.Connection {
             throw GLibError(.invalidArgument, "'\(signature.shown)' is not the type of results")
         }
         let flags = GDBusCallFlags(rawValue: options.rawValue)
-        let pending = PendingCall(object, received)
+        let pending = PendingCall(pointer, received)
         return try await GIO.call { cancellable, done, data in
             withExtendedLifetime((body, descriptors)) {
                 withType(signature) {
                     g_dbus_connection_call_with_unix_fd_list(
-                        object, destination, path.description, interface, member, body?.pointer, $0, flags,
+                        pointer, destination, path.description, interface, member, body?.pointer, $0, flags,
                         timeout.milliseconds, descriptors?.list, cancellable, callHasReply,
                         pending.retained(done, data))
                 }
@@ -169,7 +169,7 @@ extension DBus.Connection {
     }
 }
 
-/// Takes the reply in the callback, because signals that came after the reply are delivered before the task continues.
+/// Takes the reply in the callback. When the task continues, later signals may have been delivered already.
 /// Used on the loop's thread only.
 private final class PendingCall: @unchecked Sendable {
     private let connection: OpaquePointer

@@ -69,9 +69,16 @@ extension DBus {
 
 extension DBus.Connection {
     /// Makes events that end with the connection.
-    func makeEvents<Element>(capacity: Int) throws(GIO.WrongThreadError) -> DBus.Events<Element> {
-        let events = DBus.Events<Element>(on: try DBus.runningLoop(), capacity: capacity)
-        events.buffer.onClose { [state, buffer = events.buffer] in state.remove(buffer) }
+    ///
+    /// - Parameter closed: called when the buffer is closed.
+    func makeEvents<Element>(
+        on loop: GRunLoop, capacity: Int, closed: @escaping @Sendable (EventBuffer<Element>) -> Void
+    ) -> DBus.Events<Element> {
+        let events = DBus.Events<Element>(on: loop, capacity: capacity)
+        events.buffer.onClose { [state, buffer = events.buffer] in
+            state.remove(buffer)
+            closed(buffer)
+        }
         state.add(events.buffer)
         return events
     }

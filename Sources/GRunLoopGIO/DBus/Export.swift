@@ -64,6 +64,9 @@ extension DBus.Connection {
     ///
     /// Calls come while the loop of this thread runs. When the loop ends, the object is unexported.
     ///
+    /// Up to 1024 calls of one program can be in flight. More calls get the error
+    /// `org.freedesktop.DBus.Error.LimitsExceeded`.
+    ///
     /// - Throws:
     ///   - a ``GLibError`` if a name is not valid;
     ///   - ``GIO/ErrorCode/exists`` if the interface is exported at this path;
@@ -77,8 +80,8 @@ extension DBus.Connection {
         if isClosed { throw GLibError(.closed, "The connection is closed") }
         let node = try interface.node()
         defer { g_dbus_node_info_unref(node) }
-        let export = Export(interface, on: self)
-        try export.begin(at: path, node, on: loop)
+        let export = Export(interface, of: self, on: loop)
+        try export.begin(at: path, node)
         return DBus.ExportedObject(export, at: path, on: self)
     }
 
@@ -89,7 +92,7 @@ extension DBus.Connection {
         try DBus.check(body: body, on: self)
         _ = try GLibError.check { error in
             body.withPointer {
-                g_dbus_connection_emit_signal(object, nil, path.description, interface, member, $0, error)
+                g_dbus_connection_emit_signal(pointer, nil, path.description, interface, member, $0, error)
             }
         }
     }
@@ -102,6 +105,7 @@ private final class Export: ConnectionWaiter, Sendable {
         var number: UInt = 0
         var ending: GRunLoop.EndHandler?
         var calls: [ObjectIdentifier: Call] = [:]
+        var callCounts: [String?: Int] = [:]
         var hasEnded = false
     }
 
@@ -111,15 +115,20 @@ private final class Export: ConnectionWaiter, Sendable {
         var task: Task<Void, Never>?
     }
 
+    /// How many calls of one program can be in flight. One program cannot exhaust the memory of this process, or keep
+    /// other programs from calling.
+    private static let mostCallsOfSender = 1024
+
     let interface: DBus.Interface
     private let connection: DBus.Connection
+    private let loop: GRunLoop
     private let state = Guarded(State())
 
-    init(_ interface: DBus.Interface, on connection: DBus.Connection) {
-        (self.interface, self.connection) = (interface, connection)
+    init(_ interface: DBus.Interface, of connection: DBus.Connection, on loop: GRunLoop) {
+        (self.interface, self.connection, self.loop) = (interface, connection, loop)
     }
 
-    func begin(at path: DBus.ObjectPath, _ node: UnsafeMutablePointer<GDBusNodeInfo>, on loop: GRunLoop) throws {
+    func begin(at path: DBus.ObjectPath, _ node: UnsafeMutablePointer<GDBusNodeInfo>) throws {
         let ending = try loop.addEndHandler { [self] in
             end(GLibError(G_DBUS_ERROR_UNKNOWN_OBJECT, "The loop of the object has ended"))
         }
@@ -141,7 +150,7 @@ private final class Export: ConnectionWaiter, Sendable {
         do {
             let registration = try GLibError.check {
                 g_dbus_connection_register_object(
-                    connection.object, path.description, node.pointee.interfaces[0], &table,
+                    connection.pointer, path.description, node.pointee.interfaces[0], &table,
                     UnsafeMutableRawPointer(bitPattern: number), nil, $0)
             }
             state.withLock { ($0.registration, $0.number, $0.ending) = (registration, number, ending) }
@@ -160,11 +169,11 @@ private final class Export: ConnectionWaiter, Sendable {
         let ended = state.withLock { state -> State? in
             guard !state.hasEnded else { return nil }
             state.hasEnded = true
-            defer { (state.calls, state.ending) = ([:], nil) }
+            defer { (state.calls, state.callCounts, state.ending) = ([:], [:], nil) }
             return state
         }
         guard let ended else { return }
-        if ended.registration != 0 { g_dbus_connection_unregister_object(connection.object, ended.registration) }
+        if ended.registration != 0 { g_dbus_connection_unregister_object(connection.pointer, ended.registration) }
         CallbackTable.remove(ended.number)
         ended.ending?.cancel()
         connection.state.remove(self)
@@ -177,31 +186,50 @@ private final class Export: ConnectionWaiter, Sendable {
     /// Starts a task that replies to a call. Called on the loop's thread.
     private func call(_ interface: String, _ arguments: Variant, _ object: OpaquePointer) {
         let invocation = DBus.Invocation(full: object, on: connection)
-        let id = ObjectIdentifier(invocation)
-        let isAccepted = state.withLock { state in
-            if !state.hasEnded { state.calls[id] = Call(invocation: invocation) }
-            return !state.hasEnded
-        }
-        guard isAccepted else {
-            return invocation.fail(GLibError(G_DBUS_ERROR_UNKNOWN_OBJECT, "The object was unexported"))
-        }
-        // An immediate task begins here, so methods begin in the order of the messages.
-        let task = Task.immediate { [self] in
+        if let error = admit(invocation) { return invocation.fail(error) }
+        // An immediate task begins here, so methods begin in the order of the messages. After a suspension, code
+        // without an isolation continues on the loop.
+        let task = Task.immediate(executorPreference: loop.executor) { [self] in
             do {
                 invocation.reply(
-                    try await DBus.Invocation.$current.withValue(invocation) {
+                    try await DBus.Invocation.$ofTask.withValue(invocation) {
                         try await answer(interface, invocation.member, arguments)
                     })
             } catch {
                 invocation.fail(error)
             }
-            state.withLock { _ = $0.calls.removeValue(forKey: id) }
+            remove(invocation)
         }
         let hasEnded = state.withLock { state in
-            state.calls[id]?.task = task
+            state.calls[ObjectIdentifier(invocation)]?.task = task
             return state.hasEnded
         }
         if hasEnded { task.cancel() }
+    }
+
+    /// Adds a call to the calls in flight. Returns an error if the call must be refused.
+    private func admit(_ invocation: DBus.Invocation) -> GLibError? {
+        state.withLock { state in
+            if state.hasEnded { return GLibError(G_DBUS_ERROR_UNKNOWN_OBJECT, "The object was unexported") }
+            let count = state.callCounts[invocation.sender, default: 0]
+            guard count < Self.mostCallsOfSender else {
+                let message = "The object handles \(count) calls of the program already"
+                return GLibError(G_DBUS_ERROR_LIMITS_EXCEEDED, message)
+            }
+            state.callCounts[invocation.sender] = count + 1
+            state.calls[ObjectIdentifier(invocation)] = Call(invocation: invocation)
+            return nil
+        }
+    }
+
+    private func remove(_ invocation: DBus.Invocation) {
+        // The removed references are released after unlocking.
+        _ = state.withLock { state -> Call? in
+            guard let call = state.calls.removeValue(forKey: ObjectIdentifier(invocation)) else { return nil }
+            let count = state.callCounts[invocation.sender, default: 1] - 1
+            state.callCounts[invocation.sender] = count == 0 ? nil : count
+            return call
+        }
     }
 
     private func answer(_ interface: String, _ member: String, _ arguments: Variant) async throws -> Variant {

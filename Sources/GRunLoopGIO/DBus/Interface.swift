@@ -21,8 +21,7 @@ extension DBus {
     /// ``Invocation/current``. The caller gets the thrown error: a ``GLibError`` under its
     /// ``GLibError/dbusName`` or its domain and code, and other errors as `org.freedesktop.DBus.Error.Failed`.
     ///
-    /// A closure without an isolation continues on Swift's thread pool after its first suspension. To use GIO there,
-    /// call a function of the main actor, or of an actor of a loop's executor.
+    /// A closure without an isolation runs on the loop on which the object was exported. So it can use GIO.
     public struct Interface: Sendable {
         typealias Body = @Sendable (_ arguments: Variant) async throws -> Variant
 

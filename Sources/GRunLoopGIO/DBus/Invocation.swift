@@ -11,7 +11,9 @@ extension DBus {
     /// Threads: any. The corresponding GLib type is `GDBusMethodInvocation`.
     public final class Invocation: Sendable {
         /// The call for which the current task runs; nil in other tasks. Threads: any.
-        @TaskLocal public static var current: Invocation?
+        public static var current: Invocation? { ofTask }
+
+        @TaskLocal static var ofTask: Invocation?
 
         /// The unique name of the caller; nil without a bus. Threads: any.
         public let sender: String?
@@ -65,7 +67,8 @@ extension DBus {
             guard let sender else {
                 return try peerCredential { UInt32(truncatingIfNeeded: g_credentials_get_unix_user($0, $1)) }
             }
-            return try await askBus("GetConnectionUnixUser", sender)
+            return try await connection.callBus(
+                "GetConnectionUnixUser", VariantTuple(sender).encoded(), returning: UInt32.self)
         }
 
         /// The process id of the caller. The caller may end at any time, and another process may get this id.
@@ -76,20 +79,14 @@ extension DBus {
         /// `g_dbus_connection_get_peer_credentials`.
         public func processID(isolation: isolated (any Actor)? = #isolation) async throws -> Int32 {
             guard let sender else { return try peerCredential { Int32(g_credentials_get_unix_pid($0, $1)) } }
-            return Int32(truncatingIfNeeded: try await askBus("GetConnectionUnixProcessID", sender))
-        }
-
-        private func askBus(
-            _ member: String, _ name: String, isolation: isolated (any Actor)? = #isolation
-        ) async throws -> UInt32 {
-            try await connection.call(
-                "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", member, name,
-                returning: UInt32.self)
+            let id = try await connection.callBus(
+                "GetConnectionUnixProcessID", VariantTuple(sender).encoded(), returning: UInt32.self)
+            return Int32(truncatingIfNeeded: id)
         }
 
         private func peerCredential<Value>(_ body: (OpaquePointer, GIO.ErrorPlace) -> Value) throws(GLibError) -> Value
         {
-            guard let credentials = g_dbus_connection_get_peer_credentials(connection.object) else {
+            guard let credentials = g_dbus_connection_get_peer_credentials(connection.pointer) else {
                 throw GLibError(.notSupported, "The user of the peer is not known")
             }
             return try GLibError.check { body(credentials, $0) }

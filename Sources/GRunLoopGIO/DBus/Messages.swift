@@ -9,7 +9,7 @@ extension DBus {
         body: Variant?, _ descriptors: Descriptors? = nil, on connection: Connection
     ) throws(GLibError) {
         if let descriptors, descriptors.count > 0 {
-            let capabilities = g_dbus_connection_get_capabilities(connection.object).rawValue
+            let capabilities = g_dbus_connection_get_capabilities(connection.pointer).rawValue
             if capabilities & cglib_dbus_capability_descriptors.rawValue == 0 {
                 throw GLibError(.notSupported, "The connection cannot send file descriptors")
             }

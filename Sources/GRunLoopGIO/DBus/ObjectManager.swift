@@ -25,46 +25,38 @@ extension DBus {
             case changed(ObjectPath, interface: String, PropertyChanges)
         }
 
-        /// Each change. One task may iterate. Up to 1024 changes are buffered. Also an iteration that ends does not end
-        /// the updates of ``objects``. Threads: any.
-        public let changes: Events<Change>
+        /// The later changes of the objects. To miss none, get the sequence before you read ``objects``. Each call
+        /// returns a sequence of its own, which buffers up to 1024 changes. Threads: any.
+        public var changes: Events<Change> { broadcast.makeEvents() }
 
+        private let broadcast: Broadcast<Change>
         private let connection: Connection
         private let destination: String?
         private let path: ObjectPath
         private let current = Guarded<[ObjectPath: Interfaces]>([:])
-        private let updates: [Events<Never>]
 
         fileprivate init(_ connection: Connection, _ destination: String?, _ path: ObjectPath) throws {
             (self.connection, self.destination, self.path) = (connection, destination, path)
-            let changes: Events<Change> = try connection.makeEvents(capacity: 1024)
-            let (buffer, current) = (changes.buffer, current)
-            let apply: @Sendable (Signal) -> Never? = { signal in
-                guard let change = Self.change(signal) else { return nil }
+            broadcast = try Broadcast(on: connection, capacity: 1024)
+            let apply: @Sendable (Signal) -> [Change] = { [current] signal in
+                guard let change = Self.change(signal) else { return [] }
                 current.withLock { Self.apply(change, to: &$0) }
-                buffer.push(change)
-                return nil
+                return [change]
             }
             let manager = SignalMatch(
                 sender: destination, interface: "org.freedesktop.DBus.ObjectManager", path: path)
             let properties = SignalMatch(
                 sender: destination, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged")
-            var updates: [Events<Never>] = [
-                try connection.events(manager, capacity: 1, apply),
-                try connection.events(properties, capacity: 1, apply),
-            ]
-            if let destination, !destination.hasPrefix(":") {
-                updates.append(
-                    try connection.events(SignalMatch(ownerOf: destination), capacity: 1) { _ in
-                        let old = current.withLock { objects in
-                            defer { objects = [:] }
-                            return objects
-                        }
-                        for (path, interfaces) in old { buffer.push(.removed(path, interfaces.keys.sorted())) }
-                        return nil
-                    })
+            try broadcast.follow(manager, apply)
+            try broadcast.follow(properties, apply)
+            guard let destination, !destination.hasPrefix(":") else { return }
+            try broadcast.follow(SignalMatch(ownerOf: destination)) { [current] _ in
+                let old = current.withLock { objects in
+                    defer { objects = [:] }
+                    return objects
+                }
+                return old.map { .removed($0, $1.keys.sorted()) }
             }
-            (self.changes, self.updates) = (changes, updates)
         }
 
         private static func apply(_ change: Change, to objects: inout [ObjectPath: Interfaces]) {

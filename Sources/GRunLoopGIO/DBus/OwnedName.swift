@@ -35,10 +35,11 @@ extension DBus {
 
         /// The name. Threads: any.
         public let name: String
-        /// Each change, from the first time on that this program gets the name. One task may iterate. Up to 64 changes
-        /// are buffered. Threads: any.
-        public let changes: Events<Change>
+        /// The latest change, if there was one, and the later changes. Each call returns a sequence of its own, which
+        /// buffers up to 64 changes. Threads: any.
+        public var changes: Events<Change> { broadcast.makeEvents() }
 
+        private let broadcast: Broadcast<Change>
         private let connection: Connection
         private let ownership = Ownership()
 
@@ -49,16 +50,21 @@ extension DBus {
 
         fileprivate init(_ name: String, on connection: Connection) throws {
             (self.name, self.connection) = (name, connection)
+            broadcast = try Broadcast(on: connection, capacity: 64, beginsWithLatest: true)
+            guard connection.names.withLock({ $0.insert(name).inserted }) else {
+                // The name belongs to another object, so `deinit` must not release the name.
+                ownership.isReleased.store(true, ordering: .relaxed)
+                throw GLibError(.exists, "The connection has requested the name '\(name)' already")
+            }
             // The bus sends these signals to the owner alone, without a match rule.
-            let match = SignalMatch(
-                sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", path: "/org/freedesktop/DBus",
-                argument0: name, flags: cglib_dbus_signal_no_match_rule)
-            changes = try connection.events(match, capacity: 64) { [ownership] signal -> Change? in
-                guard signal.member == "NameAcquired" || signal.member == "NameLost" else { return nil }
+            var match = SignalMatch(about: name)
+            match.flags = cglib_dbus_signal_no_match_rule
+            try broadcast.follow(match) { [ownership] signal in
+                guard signal.member == "NameAcquired" || signal.member == "NameLost" else { return [] }
                 let isOwned = signal.member == "NameAcquired"
                 // An earlier object of the same name may have lost it.
-                guard ownership.isOwned.exchange(isOwned, ordering: .relaxed) != isOwned else { return nil }
-                return isOwned ? .acquired : .lost
+                guard ownership.isOwned.exchange(isOwned, ordering: .relaxed) != isOwned else { return [] }
+                return [isOwned ? .acquired : .lost]
             }
         }
 
@@ -76,25 +82,24 @@ extension DBus {
         /// corresponding GLib function is `g_bus_unown_name`.
         public func release() {
             guard !ownership.isReleased.exchange(true, ordering: .relaxed) else { return }
-            changes.buffer.close()
+            defer { connection.names.withLock { _ = $0.remove(name) } }
+            broadcast.close()
             guard let body = try? VariantTuple(name).encoded(), !connection.isClosed else { return }
             body.withPointer {
                 g_dbus_connection_call(
-                    connection.object, "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus",
+                    connection.pointer, MessageBus.name, MessageBus.path.description, MessageBus.interface,
                     "ReleaseName", $0, nil, cglib_dbus_call_none, -1, nil, nil, nil)
             }
         }
 
         fileprivate func request(_ options: NameOptions, isolation: isolated (any Actor)? = #isolation) async throws {
-            let reply = try await connection.call(
-                "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "RequestName",
-                body: VariantTuple(name, options.rawValue).encoded(), expecting: "(u)"
-            ) { [ownership, buffer = changes.buffer] body in
-                let answer = try? body?[0].value(as: UInt32.self)
+            let body = try VariantTuple(name, options.rawValue).encoded()
+            let answer = try await connection.callBus("RequestName", body, returning: UInt32.self) {
+                [ownership, broadcast] answer in
                 guard answer == 1 || answer == 4, !ownership.isOwned.exchange(true, ordering: .relaxed) else { return }
-                buffer.push(.acquired)
+                broadcast.send(.acquired)
             }
-            if try reply.body[0].value(as: UInt32.self) == 3 {
+            if answer == 3 {
                 throw GLibError(.exists, "Another program owns the name '\(name)'")
             }
         }
@@ -104,16 +109,14 @@ extension DBus {
 extension DBus.Connection {
     /// Requests a name on the bus. Export the objects of the name before, because calls may come immediately.
     ///
-    /// Request a name once on a connection. If two objects have the same name, the release of either releases the name.
-    ///
     /// - Parameters:
     ///   - name: the name, such as `org.example.Files`.
     ///   - options: what happens if another program owns the name, or wants it.
     ///   - isolation: the caller's actor; do not pass it.
     /// - Returns: the name, which this program owns, or waits for: see ``DBus/OwnedName/isOwned``.
-    /// - Throws: a ``GLibError``: ``GIO/ErrorCode/exists`` if another program owns the name, and
-    ///   ``DBus/NameOptions/doNotQueue`` was given; an error of the bus, which may forbid the name. Errors of
-    ///   ``call(_:_:_:_:_:returning:timeout:options:isolation:)``.
+    /// - Throws: ``GIO/ErrorCode/exists`` if this connection has an ``DBus/OwnedName`` of the name; with
+    ///   ``DBus/NameOptions/doNotQueue``, also if another program owns the name. A ``GLibError`` of the bus, which may
+    ///   forbid the name. Errors of ``call(_:_:_:_:_:returning:timeout:options:isolation:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_bus_own_name_on_connection`.
     public func own(

@@ -32,18 +32,12 @@ extension DBus.Connection {
         }
         // The answer is between the signals of earlier and of later changes.
         do {
-            _ = try await call(
-                "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "GetNameOwner",
-                body: VariantTuple(name).encoded(), expecting: "(s)"
-            ) { [buffer = events.buffer] body in
-                buffer.push(try? body?[0].value(as: String.self))
+            _ = try await callBus("GetNameOwner", VariantTuple(name).encoded(), returning: String.self) {
+                [buffer = events.buffer] owner in
+                buffer.push(owner)
             }
         } catch G_DBUS_ERROR_NAME_HAS_NO_OWNER {
         }
         return events
-    }
-
-    func requireBus() throws(GLibError) {
-        if uniqueName == nil { throw GLibError(.notSupported, "The connection has no message bus") }
     }
 }

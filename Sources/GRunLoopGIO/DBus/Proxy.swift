@@ -41,44 +41,35 @@ extension DBus {
         public let path: ObjectPath
         /// The interface. Threads: any.
         public let interface: String
-        /// Each change of the properties. One task may iterate. Up to 256 changes are buffered. Also an iteration that
-        /// ends does not end the updates of the copy. Threads: any.
-        public let changes: Events<PropertyChanges>
+        /// The later changes of the properties. To miss none, get the sequence before you read the properties. Each
+        /// call returns a sequence of its own, which buffers up to 256 changes. Threads: any.
+        public var changes: Events<PropertyChanges> { broadcast.makeEvents() }
 
+        private let broadcast: Broadcast<PropertyChanges>
         private let cache = Guarded<[String: Variant]>([:])
-        private let updates: [Events<Never>]
 
         fileprivate init(
             _ connection: Connection, _ destination: String?, _ path: ObjectPath, _ interface: String
         ) throws {
             try DBus.check(interface, .interface)
             (self.connection, self.destination, self.path, self.interface) = (connection, destination, path, interface)
-            let changes: Events<PropertyChanges> = try connection.makeEvents(capacity: 256)
-            let cache = cache
+            broadcast = try Broadcast(on: connection, capacity: 256)
             let match = SignalMatch(
                 sender: destination, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
                 path: path, argument0: interface)
-            var updates: [Events<Never>] = [
-                try connection.events(match, capacity: 1) { [buffer = changes.buffer] signal in
-                    guard let (_, change) = PropertyChanges.parse(signal) else { return nil }
-                    cache.withLock { change.apply(to: &$0) }
-                    buffer.push(change)
-                    return nil
-                }
-            ]
-            if let destination, !destination.hasPrefix(":") {
-                let match = SignalMatch(ownerOf: destination)
-                updates.append(
-                    try connection.events(match, capacity: 1) { [buffer = changes.buffer] _ in
-                        let old = cache.withLock { values in
-                            defer { values = [:] }
-                            return values
-                        }
-                        if !old.isEmpty { buffer.push(PropertyChanges(changed: [:], invalidated: old.keys.sorted())) }
-                        return nil
-                    })
+            try broadcast.follow(match) { [cache] signal in
+                guard let (_, change) = PropertyChanges.parse(signal) else { return [] }
+                cache.withLock { change.apply(to: &$0) }
+                return [change]
             }
-            (self.changes, self.updates) = (changes, updates)
+            guard let destination, !destination.hasPrefix(":") else { return }
+            try broadcast.follow(SignalMatch(ownerOf: destination)) { [cache] _ in
+                let old = cache.withLock { values in
+                    defer { values = [:] }
+                    return values
+                }
+                return old.isEmpty ? [] : [PropertyChanges(changed: [:], invalidated: old.keys.sorted())]
+            }
         }
 
         // MARK: Properties

@@ -40,13 +40,6 @@ extension DBus {
 }
 
 extension DBus.SignalMatch {
-    /// The changes of a name's owner.
-    init(ownerOf name: String) {
-        self.init(
-            sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged",
-            path: "/org/freedesktop/DBus", argument0: name)
-    }
-
     /// Whether the signals of this path and argument are selected here, and not by the bus. A rule has at most 1024
     /// bytes, and GLib does not quote it.
     fileprivate var isLocal: Bool {
@@ -144,7 +137,7 @@ extension DBus.Connection {
             buffer.onClose { [self] in
                 state.remove(buffer)
                 CallbackTable.remove(number)
-                g_dbus_connection_signal_unsubscribe(object, id)
+                g_dbus_connection_signal_unsubscribe(pointer, id)
             }
         }
         state.add(buffer)
@@ -164,7 +157,7 @@ extension DBus.Connection {
         if isClosed { return nil }
         let (path, argument) = match.isLocal ? (nil, nil) : (match.path?.description, match.argument0)
         return g_dbus_connection_signal_subscribe(
-            object, match.sender, match.interface, match.member, path, argument, match.flags,
+            pointer, match.sender, match.interface, match.member, path, argument, match.flags,
             { _, sender, path, interface, member, body, data in
                 guard let path, let interface, let member, let body,
                     let handler = CallbackTable.object(data, as: SignalHandler.self)

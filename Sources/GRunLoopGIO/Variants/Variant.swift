@@ -69,7 +69,7 @@ public final class Variant: Sendable, CustomStringConvertible, Equatable {
     ///
     /// The corresponding GLib function is `g_variant_get_child_value`.
     public subscript(index: Int) -> Variant {
-        precondition(index >= 0 && index < count, "the variant has no element \(index)")
+        precondition(index >= 0 && index < count, "A variant of \(count) elements has no element \(index)")
         return child(index)
     }
 

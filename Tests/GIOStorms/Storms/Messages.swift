@@ -47,8 +47,8 @@ private final class Peers: Sendable {
     init(_ setting: KindMaker.Setting) async throws {
         let sockets = SocketPair()
         let (one, other) = (dup(sockets.one), dup(sockets.other))
-        async let accepted = setting.port.run { _ in try await connect(one, isServer: true) }
-        client = try await setting.sea.run { _ in try await connect(other, isServer: false) }
+        async let accepted = setting.port.run { _ in try await DBus.Connection.peer(overSocket: one, isServer: true) }
+        client = try await setting.sea.run { _ in try await DBus.Connection.peer(overSocket: other, isServer: false) }
         let server = try await accepted
         self.server = server
         let running = Shared(0)
@@ -92,15 +92,5 @@ extension Sea {
 }
 
 private func references(of connection: DBus.Connection) -> Int {
-    references(UnsafeMutableRawPointer(connection.object))
-}
-
-/// Takes over the descriptor of a socket.
-private func connect(
-    _ descriptor: Int32, isServer: Bool, isolation: isolated (any Actor)? = #isolation
-) async throws -> DBus.Connection {
-    let socket = GRef(full: try GLibError.check { g_socket_new_from_fd(descriptor, $0) }.unsafelyUnwrapped)
-    let connection = GRef(full: g_socket_connection_factory_create_connection(socket.pointer).unsafelyUnwrapped)
-    return try await .peer(
-        over: UnsafeMutableRawPointer(connection.pointer).assumingMemoryBound(to: GIOStream.self), isServer: isServer)
+    references(UnsafeMutableRawPointer(connection.pointer))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port that is attacked. The message's id tells it how to handle the message, so the sender knows it as well.
+// The port that is attacked. It handles each message as the message's id says, so the sender knows what happens.
 
 import CWire
 import GRunLoop

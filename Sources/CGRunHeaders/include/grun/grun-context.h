@@ -94,9 +94,10 @@ gboolean grun_loop_contains_context (GRunLoop *loop,
  * @loop: a loop
  * @mode: the mode
  *
- * Lists the contexts that a mode serves. A common mode serves the home context, and a private mode its own context once
- * it has run. The contexts that were added follow. For %GRUN_MODE_COMMON, the array has the contexts that were added to
- * %GRUN_MODE_COMMON itself. For a mode that the loop does not know, the array is empty: see grun_loop_copy_all_modes().
+ * Lists the contexts that a mode serves. A common mode serves the home context. A private mode serves a context of its
+ * own, which is made when the mode first runs. The contexts that were added follow. For %GRUN_MODE_COMMON, the array
+ * has the contexts that were added to %GRUN_MODE_COMMON itself. For a mode that the loop does not know, the array is
+ * empty: see grun_loop_copy_all_modes().
  *
  * Threads: any.
  *

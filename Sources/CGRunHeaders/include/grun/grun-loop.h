@@ -335,8 +335,8 @@ void grun_loop_set_time_slice (GRunLoop *loop,
  *
  * Threads: any.
  *
- * Returns: a number for grun_loop_remove_end_func(); 0 if the loop's thread has ended, or has called its last function:
- *   then @notify was called, and @func is never called
+ * Returns: a number for grun_loop_remove_end_func(). 0 if the loop's thread has ended, or has already called all these
+ *   functions. After 0, @func is never called, and @notify was called.
  */
 GRUN_AVAILABLE_IN_1_0
 guint64 grun_loop_add_end_func (GRunLoop *loop,

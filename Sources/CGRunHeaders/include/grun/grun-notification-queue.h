@@ -30,7 +30,7 @@ typedef enum
  * GRunCoalescing:
  * @GRUN_COALESCING_NONE: no notifications
  * @GRUN_COALESCING_ON_NAME: notifications with the same name
- * @GRUN_COALESCING_ON_SENDER: notifications with the same sender, or all without a sender
+ * @GRUN_COALESCING_ON_SENDER: notifications with the same sender. No sender counts as a sender, too.
  *
  * The rule by which waiting notifications count as the same, so that only one of them is posted. Foundation:
  * `NSNotificationCoalescing`, with the same values.

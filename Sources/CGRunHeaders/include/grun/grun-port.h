@@ -43,9 +43,8 @@ typedef void (*GRunPortFunc) (GRunPortMessage *message,
  * leaves its modes and keeps its waiting messages. It can then be added to another loop. A port needs no file
  * descriptor.
  *
- * A loop holds a reference to each port in its modes, and a message holds a reference to each port that it carries. If
- * a message that carries a port waits in that port, the port stays alive until the message is delivered or the port is
- * invalidated.
+ * A loop holds a reference to each port in its modes, and a message holds a reference to each port that it carries. A
+ * port that was sent in a message to itself stays alive until the message is delivered or the port is invalidated.
  *
  * Threads: any. Foundation: `-[NSPort init]` and `-[NSPort setDelegate:]`. Core Foundation: `CFMachPortCreate`.
  *

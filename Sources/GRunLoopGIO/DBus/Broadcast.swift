@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes events of signals, for several sequences.
+
+import GRunLoop
+
+/// Makes events of signals, and sends each event to all sequences.
+///
+/// A sequence keeps the object, and so the subscriptions.
+final class Broadcast<Element: Sendable>: Sendable {
+    private struct State {
+        var subscriptions: [DBus.Events<Never>] = []
+        var buffers: [ObjectIdentifier: EventBuffer<Element>] = [:]
+        var latest: Element?
+        var isClosed = false
+    }
+
+    private let connection: DBus.Connection
+    private let loop: GRunLoop
+    private let capacity: Int
+    private let beginsWithLatest: Bool
+    private let state = Guarded(State())
+
+    /// - Parameters:
+    ///   - connection: the connection, whose end ends the sequences.
+    ///   - capacity: how many events each sequence buffers.
+    ///   - beginsWithLatest: whether a new sequence begins with the latest event.
+    /// - Throws: ``GIO/WrongThreadError`` if the thread runs no loop.
+    init(on connection: DBus.Connection, capacity: Int, beginsWithLatest: Bool = false) throws(GIO.WrongThreadError) {
+        loop = try DBus.runningLoop()
+        (self.connection, self.capacity, self.beginsWithLatest) = (connection, capacity, beginsWithLatest)
+    }
+
+    /// Subscribes to signals. `events` makes events of a signal, and is called on the loop's thread.
+    func follow(
+        _ match: DBus.SignalMatch, _ events: @escaping @Sendable (DBus.Signal) -> [Element]
+    ) throws {
+        let subscription: DBus.Events<Never> = try connection.events(match, capacity: 1) { [weak self] signal in
+            for event in events(signal) { self?.send(event) }
+            return nil
+        }
+        state.withLock { $0.subscriptions.append(subscription) }
+    }
+
+    /// Called on the loop's thread only, so all sequences have the same order.
+    func send(_ event: Element) {
+        let buffers = state.withLock { state in
+            if beginsWithLatest { state.latest = event }
+            return Array(state.buffers.values)
+        }
+        for buffer in buffers { buffer.push(event) }
+    }
+
+    /// Makes a sequence. Threads: any.
+    func makeEvents() -> DBus.Events<Element> {
+        let events: DBus.Events<Element> = connection.makeEvents(on: loop, capacity: capacity) { [self] buffer in
+            // The removed reference is released after unlocking.
+            _ = state.withLock { $0.buffers.removeValue(forKey: ObjectIdentifier(buffer)) }
+        }
+        let isClosed = state.withLock { state in
+            if let latest = state.latest { events.buffer.push(latest) }
+            if !state.isClosed { state.buffers[ObjectIdentifier(events.buffer)] = events.buffer }
+            return state.isClosed
+        }
+        if isClosed { events.buffer.close() }
+        return events
+    }
+
+    /// Ends the subscriptions and all sequences. Threads: any.
+    func close() {
+        let (subscriptions, buffers) = state.withLock { state in
+            state.isClosed = true
+            defer { state.subscriptions = [] }
+            return (state.subscriptions, Array(state.buffers.values))
+        }
+        withExtendedLifetime(subscriptions) { for buffer in buffers { buffer.close() } }
+    }
+}
