@@ -50,7 +50,7 @@ private func callsInC(
     let chain = Chain(count) { data in
         var arguments: [OpaquePointer?] = [g_variant_new_int32(1), g_variant_new_int32(2)]
         g_dbus_connection_call(
-            client.object, nil, "/bench", "org.grun.Bench", "Add", g_variant_new_tuple(&arguments, 2), resultType,
+            client.pointer, nil, "/bench", "org.grun.Bench", "Add", g_variant_new_tuple(&arguments, 2), resultType,
             cglib_dbus_call_none, -1, nil,
             { source, result, data in
                 let reply = g_dbus_connection_call_finish(OpaquePointer(source), result, nil)
