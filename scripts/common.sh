@@ -13,6 +13,16 @@ fail() {
     echo "$(basename "$0"): $*" >&2
     exit 1
 }
+# Waits up to 20 s until a command succeeds. The first argument says what is awaited.
+until_so() {
+    local what=$1
+    shift
+    for _ in $(seq 1000); do
+        "$@" > /dev/null 2>&1 && return
+        sleep 0.02
+    done
+    fail "not within 20 s: $what"
+}
 # Runs a command, and prints its output only if it fails.
 quietly() {
     "$@" > "$work/log" 2>&1 || { tail -n 60 "$work/log" >&2; fail "$1 failed"; }

@@ -9,14 +9,6 @@ at_exit() {
     wait 2> /dev/null || true
 }
 
-wait_for() {
-    for _ in $(seq 100); do
-        if "$@"; then return; fi
-        sleep 0.1
-    done
-    fail "a display server did not start"
-}
-
 start_displays() {
     # Isolates the programs from the user's session: no accessibility bus, no GL driver, no settings.
     export XDG_RUNTIME_DIR=$work XDG_CONFIG_HOME=$work HOME=$work
@@ -25,14 +17,14 @@ start_displays() {
 
     Xvfb -displayfd 3 -screen 0 1024x768x24 -nolisten tcp 3> "$work/display" > "$work/xvfb.log" 2>&1 &
     servers+=($!)
-    wait_for test -s "$work/display"
+    until_so "Xvfb starts" test -s "$work/display"
     display=:$(cat "$work/display")
 
     printf '[core]\nrepaint-window=16\nidle-time=0\n' > "$work/weston.ini"
     weston --backend=headless-backend.so --socket=grunloop --config="$work/weston.ini" --width=1024 --height=768 \
         > "$work/weston.log" 2>&1 &
     servers+=($!)
-    wait_for test -S "$work/grunloop"
+    until_so "weston starts" test -S "$work/grunloop"
 }
 
 # Runs a command on X11 or on Wayland.

@@ -101,6 +101,7 @@ extension DBus.Connection {
     public static func peer(
         overSocket descriptor: Int32, isServer: Bool, isolation: isolated (any Actor)? = #isolation
     ) async throws -> DBus.Connection {
+        // After an error, GLib closes the descriptor, although its documentation says that the caller does.
         let socket = try GLibError.check { g_socket_new_from_fd(descriptor, $0) }
         defer { socket.map { g_object_unref($0) } }
         let stream = GRef(full: g_socket_connection_factory_create_connection(socket))
