@@ -50,6 +50,26 @@ let package = Package(
         // The file dialog of the desktop's portal.
         .executableTarget(name: "portal-choose", dependencies: [loop, gioAwaited], swiftSettings: strict),
 
+        // What four ways to serve Swift in a GTK program do, and this library beside another one.
+        .target(name: "Measuring", dependencies: [glib], swiftSettings: strict),
+        .target(name: "Bridges", dependencies: [loop, foundation, glib], swiftSettings: strict),
+        .executableTarget(
+            name: "bridge-table", dependencies: ["Bridges", "Measuring", loop, glib], swiftSettings: strict),
+        .executableTarget(name: "bridge-async", dependencies: ["Bridges", loop], swiftSettings: strict),
+
+        // Four programs that have a main loop already, before they use this library and after it.
+        .executableTarget(name: "toolkit-before", dependencies: ["Measuring", glib], swiftSettings: strict),
+        .executableTarget(
+            name: "toolkit-after", dependencies: ["Measuring", glib, loop, foundation], swiftSettings: strict),
+        .executableTarget(name: "binding-before", dependencies: ["Measuring", gio], swiftSettings: strict),
+        .executableTarget(
+            name: "binding-after", dependencies: ["Measuring", gio, loop, foundation], swiftSettings: strict),
+        .executableTarget(name: "terminal-before", dependencies: ["Measuring", "Bridges", glib], swiftSettings: strict),
+        .executableTarget(name: "terminal-after", dependencies: ["Measuring", glib, loop], swiftSettings: strict),
+        .executableTarget(name: "daemon-before", dependencies: ["Measuring", glib], swiftSettings: strict),
+        .executableTarget(
+            name: "daemon-after", dependencies: ["Measuring", glib, loop, foundation], swiftSettings: strict),
+
         // What must hold while a toolkit drives, checked in a real window of each.
         .target(name: "HostChecks", dependencies: [loop, glib, argumentParser], swiftSettings: strict),
         .executableTarget(

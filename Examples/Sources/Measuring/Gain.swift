@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program gains from this library: the same measurements in the program before the change and after it.
+
+import CGRunGLib
+import Foundation
+
+public enum Gain {
+    /// With `--check`, measures on another thread while the program serves its main loop. Then prints a line, and ends
+    /// the process.
+    ///
+    /// - Parameter nested: calls its closure as the program calls a handler that opens a dialog.
+    public static func measureIfAsked(
+        nested: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void = { onIdle($0) }
+    ) {
+        guard CommandLine.arguments.contains("--check") else { return }
+        Thread.detachNewThread {
+            usleep(300_000)
+            let facts = [
+                ("wake-ups", wakeUps()), ("latency", latency()), ("actor", jobs()), ("timer", timer()),
+                ("glib", idleCallbacks()), ("nested", blocksInADialog(nested)),
+            ]
+            print(facts.map { "\($0)=\($1)" }.joined(separator: " "))
+            exit(0)
+        }
+    }
+
+    /// How often the idle main thread wakes up in a second.
+    private static func wakeUps() -> Int {
+        let before = switchesOfMainThread()
+        sleep(1)
+        return switchesOfMainThread() - before
+    }
+
+    private static func switchesOfMainThread() -> Int {
+        let status = try? String(contentsOfFile: "/proc/self/task/\(getpid())/status", encoding: .utf8)
+        let line = status?.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+        return line.flatMap { Int($0.split(separator: "\t")[1]) } ?? 0
+    }
+
+    /// The median time to a block of the main queue, in microseconds; -1 if no block runs.
+    private static func latency() -> Int {
+        let latencies = Latencies()
+        for _ in 0..<40 {
+            usleep(.random(in: 0...20_000))
+            let done = DispatchSemaphore(value: 0)
+            let start = DispatchTime.now()
+            DispatchQueue.main.async {
+                latencies.add(since: start)
+                done.signal()
+            }
+            guard done.wait(timeout: start + 1) == .success else { break }
+        }
+        return latencies.microseconds(0.5).map { Int($0) } ?? -1
+    }
+
+    /// How many of 10 jobs of the main actor run.
+    private static func jobs() -> Int {
+        let count = Count()
+        for _ in 0..<10 { Task { @MainActor in count.increment() } }
+        usleep(300_000)
+        return count.value
+    }
+
+    /// How often a timer of Foundation's fires in a second, if it should fire 50 times.
+    private static func timer() -> Int {
+        let count = Count()
+        RunLoop.main.add(Timer(timeInterval: 0.02, repeats: true) { _ in count.increment() }, forMode: .default)
+        sleep(1)
+        return count.value
+    }
+
+    /// The median time to an idle callback of GLib's, in microseconds; -1 if no callback runs.
+    private static func idleCallbacks() -> Int {
+        let latencies = Latencies()
+        for _ in 0..<40 {
+            usleep(.random(in: 0...20_000))
+            let done = DispatchSemaphore(value: 0)
+            let start = DispatchTime.now()
+            onIdle(priority: G_PRIORITY_DEFAULT) {
+                latencies.add(since: start)
+                done.signal()
+            }
+            guard done.wait(timeout: start + 1) == .success else { break }
+        }
+        return latencies.microseconds(0.5).map { Int($0) } ?? -1
+    }
+
+    /// How many of 10 blocks of the main queue run while a handler of the program runs a loop of its own.
+    private static func blocksInADialog(
+        _ nested: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+    ) -> Int {
+        let (count, inDialog) = (Count(), Count())
+        let isOver = DispatchSemaphore(value: 0)
+        nested {
+            Thread.detachNewThread { for _ in 0..<10 { DispatchQueue.main.async { count.increment() } } }
+            MainLoop().run(atMost: 0.3)
+            for _ in 0..<count.value { inDialog.increment() }
+            isOver.signal()
+        }
+        _ = isOver.wait(timeout: .now() + 3)
+        return inDialog.value
+    }
+}

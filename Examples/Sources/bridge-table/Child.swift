@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A child process, and what it prints.
+
+import Foundation
+
+struct Child {
+    /// The folder of this program.
+    static let folder = (CommandLine.arguments[0] as NSString).deletingLastPathComponent
+
+    let output: String
+    let errors: String
+    /// How the child has ended, if not as it should.
+    let failure: String?
+
+    init(_ program: String, _ arguments: [String], seconds: Double) {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: Child.folder + "/" + program)
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
+        let (output, errors) = (Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = errors
+        do { try process.run() } catch { fatalError("\(program): \(error)") }
+        let pid = process.processIdentifier
+        let timer = DispatchSource.makeTimerSource(queue: .global())
+        timer.setEventHandler { kill(pid, SIGKILL) }
+        timer.schedule(deadline: .now() + seconds)
+        timer.activate()
+        self.output = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        self.errors = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        timer.cancel()
+        failure =
+            switch (process.terminationReason, process.terminationStatus) {
+            case (.exit, 0): nil
+            case (.exit, let status): "exits with \(status)"
+            case (_, SIGKILL): "hangs"
+            case (_, let signal): "crashes (signal \(signal))"
+            }
+    }
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows: nested loops and modes, wake-ups, latency, floods, fork and plug-ins.
+
+import Bridges
+import Measuring
+import CGRunGLib
+import Foundation
+import GRunLoop
+import Synchronization
+
+extension Rows {
+    // MARK: Nested loops
+
+    static func nestedInCallback(_ bridge: Bridge) -> Cell {
+        let loop = MainLoop()
+        let count = Count()
+        onIdle {
+            modalLoop(counting: count, in: bridge)
+            loop.quit()
+        }
+        loop.run(atMost: 5)
+        return Cell(count.value, of: 10)
+    }
+
+    static func nestedInTask(_ bridge: Bridge) -> Cell {
+        let loop = MainLoop()
+        let count = Count()
+        let hasBegun = Count()
+        let begin: @MainActor @Sendable () -> Void = {
+            hasBegun.increment()
+            modalLoop(counting: count, in: bridge)
+            loop.quit()
+        }
+        Task { await MainActor.run { begin() } }
+        loop.run(atMost: 5)
+        guard hasBegun.value > 0 else { return Cell(.no, "the task never runs") }
+        let cell = Cell(count.value, of: 10)
+        // libdispatch never drains the queue inside one of its blocks. The blocks of a run loop do run there.
+        return count.value == 0 && blocksOfLoops.value >= 10
+            ? Cell(.partly, "waits; blocks of a run loop run") : cell
+    }
+
+    private static let blocksOfLoops = Count()
+
+    /// Runs a loop for half a second, as a modal dialog does. Meanwhile another thread enqueues 10 blocks on the main
+    /// queue, and 10 blocks on the main run loop.
+    private static func modalLoop(counting count: Count, in bridge: Bridge) {
+        Thread.detachNewThread {
+            for _ in 0..<10 {
+                DispatchQueue.main.async { count.increment() }
+                if bridge == .grunloop {
+                    GRunLoop.main.async { blocksOfLoops.increment() }
+                } else {
+                    RunLoop.main.perform { blocksOfLoops.increment() }
+                }
+                usleep(10_000)
+            }
+        }
+        MainLoop().run(atMost: 0.5)
+    }
+
+    /// A drag runs a loop of its own. What else the program does in the background should wait.
+    static func drag(_ bridge: Bridge) -> Cell {
+        let loop = MainLoop()
+        let (background, moves) = (Count(), Count())
+        onIdle {
+            if bridge == .grunloop {
+                let main = GRunLoop.main
+                main.add(timer { background.increment() }, forMode: .default)
+                main.add(timer { moves.increment() }, forMode: "drag")
+                main.run(mode: "drag", for: .milliseconds(500))
+            } else {
+                onTimeout(every: 10) { background.increment() }
+                onTimeout(every: 10) { moves.increment() }
+                MainLoop().run(atMost: 0.5)
+            }
+            loop.quit()
+        }
+        loop.run(atMost: 5)
+        guard moves.value > 20 else { return Cell(.no, "the drag stands still") }
+        return background.value == 0 ? Cell(.yes, "waits") : Cell(.no, "disturbs it")
+    }
+
+    private static func timer(_ body: @escaping @Sendable () -> Void) -> GRunLoop.Timer {
+        GRunLoop.Timer(interval: .milliseconds(10), repeats: true) { _ in body() }
+    }
+
+    /// Another program measures, because only the main function of a program can be async.
+    static func asyncMain(_ bridge: Bridge) -> Cell {
+        let child = Child("bridge-async", [bridge.rawValue], seconds: 10)
+        return child.output.contains("on the main thread")
+            ? Cell(.yes, "on the main thread") : Cell(.no, "on another thread")
+    }
+
+    // MARK: Wake-ups, latency and floods
+
+    static func idle(_ bridge: Bridge) -> Cell {
+        let wakeUps = wakeUpsASecond()
+        return Cell(wakeUps <= 1 ? .yes : .no, "\(wakeUps)")
+    }
+
+    static func wakeUpsASecond() -> Int {
+        let loop = MainLoop()
+        loop.run(atMost: 0.5)
+        let before = wakeUpsOfThisThread()
+        loop.run(atMost: 2)
+        // The end of the run is one wake-up.
+        return (wakeUpsOfThisThread() - before - 1) / 2
+    }
+
+    static func latency(_ bridge: Bridge) -> Cell {
+        let loop = MainLoop()
+        let latencies = Latencies()
+        Thread.detachNewThread {
+            let done = DispatchSemaphore(value: 0)
+            for _ in 0..<100 {
+                usleep(.random(in: 0...20_000))
+                let start = DispatchTime.now()
+                post(to: bridge) {
+                    latencies.add(since: start)
+                    done.signal()
+                }
+                done.wait()
+            }
+            loop.quit()
+        }
+        loop.run(atMost: 15)
+        guard let median = latencies.microseconds(0.5), let late = latencies.microseconds(0.99) else {
+            return Cell(.no, "never runs")
+        }
+        return Cell(median < 2000 ? .yes : .no, "\(milliseconds(median)), \(milliseconds(late))")
+    }
+
+    /// Another thread always has up to 1,000 blocks under way, each of which works for 20 us. GTK draws in sources of
+    /// priority 120.
+    static func flood(_ bridge: Bridge) -> Cell {
+        let loop = MainLoop()
+        let frames = Count()
+        onTimeout(every: 16, priority: 120) { frames.increment() }
+        let hasEnded = Atomic(false)
+        let blocks = Count()
+        let thread = Foundation.Thread {
+            let room = DispatchSemaphore(value: 1000)
+            while !hasEnded.load(ordering: .relaxed) {
+                guard room.wait(timeout: .now() + 0.1) == .success else { continue }
+                post(to: bridge) {
+                    work(microseconds: 20)
+                    blocks.increment()
+                    room.signal()
+                }
+            }
+        }
+        thread.start()
+        loop.run(atMost: 2)
+        hasEnded.store(true, ordering: .relaxed)
+        return withExtendedLifetime(thread) {
+            Cell(
+                frames.value > 90 ? .yes : .no,
+                "\(frames.value / 2) frames, \(blocks.value / 2) blocks a second")
+        }
+    }
+
+    /// Without a bridge, a thread adds an idle callback instead of a block.
+    private static func post(to bridge: Bridge, _ closure: @escaping @Sendable () -> Void) {
+        if bridge == .idle { onIdle(closure) } else { DispatchQueue.main.async(execute: closure) }
+    }
+
+    // MARK: Processes and plug-ins
+
+    /// The child process serves its main loop, too. The parent's block should run in the parent only.
+    static func fork(_ bridge: Bridge) -> Cell {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return Cell(.no, "no pipe") }
+        let writeEnd = ends[1]
+        post(to: bridge) { _ = write(writeEnd, "x", 1) }
+        let child = forked()
+        MainLoop().run(atMost: 0.5)
+        if child == 0 { _exit(0) }
+        var status: Int32 = 0
+        waitpid(child, &status, 0)
+        var bytes = [UInt8](repeating: 0, count: 8)
+        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+        let count = max(0, read(ends[0], &bytes, bytes.count))
+        let end = status == 0 ? "" : ", the child crashes"
+        return switch count {
+        case 0: Cell(.no, "never runs\(end)")
+        case 1: Cell(status == 0 ? .yes : .no, "runs once\(end)")
+        default: Cell(.no, "runs in the child, too\(end)")
+        }
+    }
+
+    static func plugins(_ bridge: Bridge) -> Cell {
+        let works: Bool
+        if bridge == .grunloop {
+            works = Plugin.isServed()
+        } else {
+            bridge.install()
+            works = mainQueue(bridge).verdict == .yes
+        }
+        let wakeUps = wakeUpsASecond()
+        guard works else { return Cell(.no, "the main queue never runs") }
+        return Cell(wakeUps <= 1 ? .yes : .no, "the main queue runs, \(wakeUps) wake-ups a second")
+    }
+}
+
+/// `fork()`, which Swift does not import.
+private func forked() -> Int32 {
+    typealias Fork = @convention(c) () -> Int32
+    return unsafeBitCast(dlsym(UnsafeMutableRawPointer(bitPattern: 0), "fork")!, to: Fork.self)()
+}
+
+/// The plug-in of the example `swift-plugin`, which contains another copy of the library.
+private enum Plugin {
+    /// Returns whether the blocks, and the job of the main actor, which the plug-in enqueues have run.
+    static func isServed() -> Bool {
+        let path = Child.folder + "/libswift-plugin.so"
+        guard let plugin = dlopen(path, RTLD_NOW) else { fatalError(String(cString: dlerror())) }
+        typealias Start = @convention(c) () -> Void
+        typealias Served = @convention(c) () -> UInt32
+        unsafeBitCast(dlsym(plugin, "plugin_start")!, to: Start.self)()
+        MainLoop().run(atMost: 0.5)
+        return unsafeBitCast(dlsym(plugin, "plugin_served")!, to: Served.self)() & 28 == 28
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures what four bridges do for what Swift expects of a main loop, and prints the table of the guide "You have a
+// main loop already".
+//
+// usage: bridge-table [ROW...]                    measures these rows; all of them by default
+//        bridge-table --cell BRIDGE ROW           measures a cell in this process
+//        bridge-table --beside OTHER              this library beside another bridge
+
+import Bridges
+import Foundation
+
+let arguments = Array(CommandLine.arguments.dropFirst())
+switch arguments.first {
+case "--cell":
+    guard arguments.count == 3, let bridge = Bridge(rawValue: arguments[1]),
+        let row = Rows.all.first(where: { $0.name == arguments[2] })
+    else { fatalError("no such cell") }
+    bridge.install()
+    let cell = row.measure(bridge)
+    print("\(cell.verdict.rawValue)\t\(cell.text)")
+case "--beside":
+    guard arguments.count == 2, let other = Beside.Other(rawValue: arguments[1]) else { fatalError("no such bridge") }
+    exit(Beside(other).check() ? 0 : 1)
+default:
+    let rows = arguments.isEmpty ? Rows.all : Rows.all.filter { arguments.contains($0.name) }
+    guard rows.count == arguments.count || arguments.isEmpty else { fatalError("no such row") }
+    Table(rows).printMeasured()
+}
