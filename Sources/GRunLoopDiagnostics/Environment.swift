@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment variables that switch on stall reports and timelines in an unchanged program.
+// The environment variables that switch on stall reports, timelines and the check in an unchanged program.
 
 import CGRun
 import CGRunDiagnostics
@@ -12,6 +12,7 @@ enum Environment {
     /// when the process exits.
     static func startDiagnostics(of loop: GRunLoop) {
         _ = timeline
+        if loop.isMain, let kind = StartUpCheck.wanted { StartUpCheck.begin(of: loop, kind) }
         guard let threshold = stalls, !GRunLoop.isServedByAnotherCopy else { return }
         let watcher = StallWatcher(
             loop, threshold: threshold, signal: StallWatcher.usualSignal, isLogged: true,
@@ -53,17 +54,11 @@ enum Environment {
     /// Logs that `GRUN_STALLS` is not a duration. A separate thread logs this message, because a log handler may use
     /// `GRunLoop.current`, and the calling thread's loop is still being created.
     private static func complain() {
-        var thread = pthread_t()
-        let error = pthread_create(
-            &thread, nil,
-            { _ in
-                let text = cgrun_environment("GRUN_STALLS").map { String(String(cString: $0).prefix(40)) } ?? ""
-                Log.warning(
-                    "GRUN_STALLS=\(text) is not a time span, so no stalls are logged; write 200ms or 0.5s, for example"
-                )
-                return nil
-            }, nil)
-        if error == 0 { pthread_detach(thread) }
+        _ = startDiagnosticsThread {
+            let text = cgrun_environment("GRUN_STALLS").map { String(String(cString: $0).prefix(40)) } ?? ""
+            Log.warning(
+                "GRUN_STALLS=\(text) is not a time span, so no stalls are logged; write 200ms or 0.5s, for example")
+        }
     }
 
     /// Parses a duration such as "200ms" or "0.5s". A number without a unit, such as "200", means milliseconds. Returns

@@ -100,28 +100,9 @@ final class StallWatcher: @unchecked Sendable {
             cgrun_beat_want(beat, UInt32(CGRUN_BEAT_UNKNOWN))
         }
         loop.lock.withLock { diagnostics.beginWatchLocked(loop) }?.send()
-        // Block all signals before creating the watching thread, because the new thread inherits the signal mask. Only
-        // the program's threads must handle signals.
-        var all = sigset_t()
-        var former = sigset_t()
-        sigfillset(&all)
-        pthread_sigmask(SIG_SETMASK, &all, &former)
-        defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
-        var thread = pthread_t()
-        let own = Unmanaged.passRetained(self)
-        let error = pthread_create(
-            &thread, nil,
-            { argument in
-                if let argument { Unmanaged<StallWatcher>.fromOpaque(argument).takeRetainedValue().watch() }
-                return nil
-            }, own.toOpaque())
-        guard error == 0 else {
-            own.release()
-            letGo()
-            return error
-        }
-        pthread_detach(thread)
-        return 0
+        let error = startDiagnosticsThread { self.watch() }
+        if error != 0 { letGo() }
+        return error
     }
 
     /// Keeps an object alive as long as the watcher's thread. Does nothing if the watcher has ended already.
@@ -176,10 +157,6 @@ final class StallWatcher: @unchecked Sendable {
     }
 
     /// The parameter is a literal, which ends with a NUL, because passing a `String` to C would allocate memory.
-    private func setThreadName(_ name: StaticString) {
-        cgrun_set_thread_name(UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self))
-    }
-
     private func wait(from now: Nanoseconds) {
         cgrun_beat_wait(beat, nudges, now.addingSaturating(interval(at: now)))
     }

@@ -15,6 +15,10 @@
 // Replaces the function that the Swift code would define.
 void cgrun_make_probe(void *probe) __attribute__((visibility("hidden")));
 void cgrun_make_probe(void *probe) { (void)probe; }
+void cgrun_finish_check(void) __attribute__((visibility("hidden")));
+void cgrun_finish_check(void) {}
+void cgrun_note_foundation_run(void) __attribute__((visibility("hidden")));
+void cgrun_note_foundation_run(void) {}
 
 /// Stands in for a run loop.
 typedef struct {

@@ -12,7 +12,9 @@ struct Beside {
     enum Other: String, CaseIterable {
         case polling
         case dispatch
-        /// The other bridge is served before this library.
+        /// The other bridge was there before this library.
+        case dispatchEarlier = "dispatch-earlier"
+        /// The other bridge has a higher priority than this library.
         case dispatchFirst = "dispatch-first"
         /// The other bridge drains the queue without reading the eventfd.
         case dispatchWithoutRead = "dispatch-without-read"
@@ -20,7 +22,7 @@ struct Beside {
         func install() {
             switch self {
             case .polling: Bridge.polling.install()
-            case .dispatch: DispatchBridge.install()
+            case .dispatch, .dispatchEarlier: DispatchBridge.install()
             case .dispatchFirst: DispatchBridge.install(priority: G_PRIORITY_HIGH)
             case .dispatchWithoutRead: DispatchBridge.install(reads: false)
             }
@@ -31,8 +33,9 @@ struct Beside {
     init(_ other: Other) { self.other = other }
 
     func check() -> Bool {
+        if other == .dispatchEarlier { other.install() }
         _ = GRunLoop.main
-        other.install()
+        if other != .dispatchEarlier { other.install() }
         let count = Count()
         let loop = MainLoop()
         let each = 2000
@@ -45,6 +48,8 @@ struct Beside {
             }
         }
         loop.run(atMost: 20)
+        // The check of GRUN_CHECK works for a second and a half.
+        MainLoop().run(atMost: 2)
         let wakeUps = Rows.wakeUpsASecond()
         let most = other == .polling ? 21 : 1
         print("\(other.rawValue): \(count.value) of \(2 * each) blocks, \(wakeUps) wake-ups a second while idle")

@@ -11,56 +11,56 @@ import Synchronization
 extension Rows {
     // MARK: Nested loops
 
-    static func nestedInCallback(_ bridge: Bridge) -> Cell {
+    static func nestedInCallback(_ bridge: Bridge) -> String {
         let loop = MainLoop()
-        let count = Count()
+        let served = Number()
         onIdle {
-            modalLoop(counting: count, in: bridge)
+            served.set(modalLoop(in: bridge).blocks)
             loop.quit()
         }
         loop.run(atMost: 5)
-        return Cell(count.value, of: 10)
+        return counted(served.value, of: 10)
     }
 
-    static func nestedInTask(_ bridge: Bridge) -> Cell {
+    static func nestedInTask(_ bridge: Bridge) -> String {
         let loop = MainLoop()
-        let count = Count()
-        let hasBegun = Count()
+        let (hasBegun, blocks, performs) = (Count(), Number(), Number())
         let begin: @MainActor @Sendable () -> Void = {
             hasBegun.increment()
-            modalLoop(counting: count, in: bridge)
+            let served = modalLoop(in: bridge)
+            blocks.set(served.blocks)
+            performs.set(served.performs)
             loop.quit()
         }
         Task { await MainActor.run { begin() } }
         loop.run(atMost: 5)
-        guard hasBegun.value > 0 else { return Cell(.no, "the task never runs") }
-        let cell = Cell(count.value, of: 10)
+        guard hasBegun.value > 0 else { return "the task never runs" }
         // libdispatch never drains the queue inside one of its blocks. The blocks of a run loop do run there.
-        return count.value == 0 && blocksOfLoops.value >= 10
-            ? Cell(.partly, "waits; blocks of a run loop run") : cell
+        return blocks.value == 0 && performs.value == 10
+            ? "waits; blocks of the loop run" : counted(blocks.value, of: 10)
     }
 
-    private static let blocksOfLoops = Count()
-
     /// Runs a loop for half a second, as a modal dialog does. Meanwhile another thread enqueues 10 blocks on the main
-    /// queue, and 10 blocks on the main run loop.
-    private static func modalLoop(counting count: Count, in bridge: Bridge) {
+    /// queue, and 10 blocks on the main run loop. Returns how many of them have run.
+    private static func modalLoop(in bridge: Bridge) -> (blocks: Int, performs: Int) {
+        let (blocks, performs) = (Count(), Count())
         Thread.detachNewThread {
             for _ in 0..<10 {
-                DispatchQueue.main.async { count.increment() }
+                DispatchQueue.main.async { blocks.increment() }
                 if bridge == .grunloop {
-                    GRunLoop.main.async { blocksOfLoops.increment() }
+                    GRunLoop.main.async { performs.increment() }
                 } else {
-                    RunLoop.main.perform { blocksOfLoops.increment() }
+                    RunLoop.main.perform { performs.increment() }
                 }
                 usleep(10_000)
             }
         }
         MainLoop().run(atMost: 0.5)
+        return (blocks.value, performs.value)
     }
 
     /// A drag runs a loop of its own. What else the program does in the background should wait.
-    static func drag(_ bridge: Bridge) -> Cell {
+    static func drag(_ bridge: Bridge) -> String {
         let loop = MainLoop()
         let (background, moves) = (Count(), Count())
         onIdle {
@@ -77,8 +77,8 @@ extension Rows {
             loop.quit()
         }
         loop.run(atMost: 5)
-        guard moves.value > 20 else { return Cell(.no, "the drag stands still") }
-        return background.value == 0 ? Cell(.yes, "waits") : Cell(.no, "disturbs it")
+        guard moves.value > 20 else { return "the drag stands still" }
+        return background.value == 0 ? "waits" : "disturbs it"
     }
 
     private static func timer(_ body: @escaping @Sendable () -> Void) -> GRunLoop.Timer {
@@ -86,17 +86,16 @@ extension Rows {
     }
 
     /// Another program measures, because only the main function of a program can be async.
-    static func asyncMain(_ bridge: Bridge) -> Cell {
+    static func asyncMain(_ bridge: Bridge) -> String {
         let child = Child("bridge-async", [bridge.rawValue], seconds: 10)
-        return child.output.contains("on the main thread")
-            ? Cell(.yes, "on the main thread") : Cell(.no, "on another thread")
+        return child.output.split(separator: "\n").last.map(String.init) ?? "never resumes"
     }
 
     // MARK: Wake-ups, latency and floods
 
-    static func idle(_ bridge: Bridge) -> Cell {
+    static func idle(_ bridge: Bridge) -> String {
         let wakeUps = wakeUpsASecond()
-        return Cell(wakeUps <= 1 ? .yes : .no, "\(wakeUps)")
+        return wakeUps <= 1 ? "none" : "\(wakeUps)"
     }
 
     static func wakeUpsASecond() -> Int {
@@ -108,7 +107,7 @@ extension Rows {
         return (wakeUpsOfThisThread() - before - 1) / 2
     }
 
-    static func latency(_ bridge: Bridge) -> Cell {
+    static func latency(_ bridge: Bridge) -> String {
         let loop = MainLoop()
         let latencies = Latencies()
         Thread.detachNewThread {
@@ -126,14 +125,14 @@ extension Rows {
         }
         loop.run(atMost: 15)
         guard let median = latencies.microseconds(0.5), let late = latencies.microseconds(0.99) else {
-            return Cell(.no, "never runs")
+            return "never runs"
         }
-        return Cell(median < 2000 ? .yes : .no, "\(milliseconds(median)), \(milliseconds(late))")
+        return "\(milliseconds(median)), \(milliseconds(late))"
     }
 
     /// Another thread always has up to 1,000 blocks under way, each of which works for 20 us. GTK draws in sources of
     /// priority 120.
-    static func flood(_ bridge: Bridge) -> Cell {
+    static func flood(_ bridge: Bridge) -> String {
         let loop = MainLoop()
         let frames = Count()
         onTimeout(every: 16, priority: 120) { frames.increment() }
@@ -154,9 +153,7 @@ extension Rows {
         loop.run(atMost: 2)
         hasEnded.store(true, ordering: .relaxed)
         return withExtendedLifetime(thread) {
-            Cell(
-                frames.value > 90 ? .yes : .no,
-                "\(frames.value / 2) frames, \(blocks.value / 2) blocks a second")
+            "\(frames.value == 0 ? "no" : "\(frames.value / 2)") frames, \(blocks.value / 2) blocks"
         }
     }
 
@@ -168,9 +165,9 @@ extension Rows {
     // MARK: Processes and plug-ins
 
     /// The child process serves its main loop, too. The parent's block should run in the parent only.
-    static func fork(_ bridge: Bridge) -> Cell {
+    static func fork(_ bridge: Bridge) -> String {
         var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { return Cell(.no, "no pipe") }
+        guard pipe(&ends) == 0 else { return "no pipe" }
         let writeEnd = ends[1]
         post(to: bridge) { _ = write(writeEnd, "x", 1) }
         let child = forked()
@@ -183,23 +180,23 @@ extension Rows {
         let count = max(0, read(ends[0], &bytes, bytes.count))
         let end = status == 0 ? "" : ", the child crashes"
         return switch count {
-        case 0: Cell(.no, "never runs\(end)")
-        case 1: Cell(status == 0 ? .yes : .no, "runs once\(end)")
-        default: Cell(.no, "runs in the child, too\(end)")
+        case 0: "never runs\(end)"
+        case 1: "runs once\(end)"
+        default: "runs in the child, too\(end)"
         }
     }
 
-    static func plugins(_ bridge: Bridge) -> Cell {
+    static func plugins(_ bridge: Bridge) -> String {
         let works: Bool
         if bridge == .grunloop {
             works = Plugin.isServed()
         } else {
             bridge.install()
-            works = mainQueue(bridge).verdict == .yes
+            works = mainQueue(bridge) == "runs"
         }
         let wakeUps = wakeUpsASecond()
-        guard works else { return Cell(.no, "the main queue never runs") }
-        return Cell(wakeUps <= 1 ? .yes : .no, "the main queue runs, \(wakeUps) wake-ups a second")
+        guard works else { return "do not work" }
+        return "work, \(wakeUps <= 1 ? "no" : "\(wakeUps)") wake-ups a second"
     }
 }
 

@@ -10,20 +10,20 @@ import FoundationNetworking
 private let repetitions = 20
 
 extension Rows {
-    static func mainQueue(_ bridge: Bridge) -> Cell {
+    static func mainQueue(_ bridge: Bridge) -> String {
         count { done in DispatchQueue.main.async { done() } }
     }
 
-    static func mainActor(_ bridge: Bridge) -> Cell {
+    static func mainActor(_ bridge: Bridge) -> String {
         count { done in Task { await MainActor.run { done() } } }
     }
 
-    static func perform(_ bridge: Bridge) -> Cell {
+    static func perform(_ bridge: Bridge) -> String {
         count { done in RunLoop.main.perform { done() } }
     }
 
     /// Another thread asks 20 times for a closure on the main thread.
-    private static func count(ask: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) -> Cell {
+    private static func count(ask: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) -> String {
         let loop = MainLoop()
         let count = Count()
         Thread.detachNewThread {
@@ -33,10 +33,10 @@ extension Rows {
             }
         }
         loop.run(atMost: 2)
-        return Cell(count.value, of: repetitions)
+        return counted(count.value, of: repetitions)
     }
 
-    static func sleep(_ bridge: Bridge) -> Cell {
+    static func sleep(_ bridge: Bridge) -> String {
         let loop = MainLoop()
         let lateness = Latencies()
         Task { @MainActor in
@@ -48,20 +48,20 @@ extension Rows {
             loop.quit()
         }
         loop.run(atMost: 4)
-        guard let median = lateness.microseconds(0.5) else { return Cell(.no, "never resumes") }
-        return Cell(median < 5000 ? .yes : .partly, "resumes \(milliseconds(median)) late")
+        guard let median = lateness.microseconds(0.5) else { return "never resumes" }
+        return "resumes \(milliseconds(median)) late"
     }
 
-    static func timers(_ bridge: Bridge) -> Cell {
+    static func timers(_ bridge: Bridge) -> String {
         let loop = MainLoop()
         let count = Count()
         let timer = Timer.scheduledTimer(withTimeInterval: 0.02, repeats: true) { _ in count.increment() }
         loop.run(atMost: 1)
         timer.invalidate()
-        return Cell(count.value >= 45 ? .yes : count.value == 0 ? .no : .partly, "\(count.value) fire")
+        return count.value == 0 ? "never fires" : "\(count.value) times"
     }
 
-    static func process(_ bridge: Bridge) -> Cell {
+    static func process(_ bridge: Bridge) -> String {
         let loop = MainLoop()
         let ticks = Count()
         onTimeout(every: 10) { ticks.increment() }
@@ -76,10 +76,10 @@ extension Rows {
             loop.quit()
         }
         loop.run(atMost: 5)
-        return Cell(counted.value >= 20 ? .yes : .no, counted.value >= 20 ? "goes on" : "stands still")
+        return counted.value >= 20 ? "goes on" : "stands still"
     }
 
-    static func session(_ bridge: Bridge) -> Cell {
+    static func session(_ bridge: Bridge) -> String {
         let loop = MainLoop()
         let count = Count()
         let configuration = URLSessionConfiguration.ephemeral
@@ -90,7 +90,7 @@ extension Rows {
             loop.quit()
         }.resume()
         loop.run(atMost: 3)
-        return Cell(count.value, of: 1)
+        return counted(count.value, of: 1)
     }
 }
 

@@ -22,6 +22,6 @@ struct Table {
     private func text(_ bridge: Bridge, _ row: Row) -> String {
         let child = Child("bridge-table", ["--cell", bridge.rawValue, row.name], seconds: 20)
         if let failure = child.failure { return failure }
-        return child.output.split(whereSeparator: { $0 == "\t" || $0 == "\n" }).last.map(String.init) ?? "?"
+        return child.output.split(separator: "\n").last.map(String.init) ?? "?"
     }
 }

@@ -16,13 +16,15 @@ case "--cell":
         let row = Rows.all.first(where: { $0.name == arguments[2] })
     else { fatalError("no such cell") }
     bridge.install()
-    let cell = row.measure(bridge)
-    print("\(cell.verdict.rawValue)\t\(cell.text)")
+    print(row.measure(bridge))
 case "--beside":
     guard arguments.count == 2, let other = Beside.Other(rawValue: arguments[1]) else { fatalError("no such bridge") }
     exit(Beside(other).check() ? 0 : 1)
 default:
     let rows = arguments.isEmpty ? Rows.all : Rows.all.filter { arguments.contains($0.name) }
-    guard rows.count == arguments.count || arguments.isEmpty else { fatalError("no such row") }
+    guard rows.count == arguments.count || arguments.isEmpty else {
+        print("the rows are:", Rows.all.map(\.name).joined(separator: " "))
+        exit(2)
+    }
     Table(rows).printMeasured()
 }

@@ -156,6 +156,19 @@ void cgrun_notice_end_line(cgrun_notice *notice);
 /// Adds a line for each function on the stack of `sample`: its address, its file, and the address in the file.
 void cgrun_notice_put_frames(cgrun_notice *notice, const cgrun_sample *sample);
 
+// MARK: GRUN_CHECK
+
+/// Adds an observer and a timer to Foundation's main run loop. Returns false, and does nothing, if Foundation is not
+/// loaded. Call this function once in a process.
+bool cgrun_foundation_begin_check(void);
+/// Whether a run of Foundation's main run loop is on the stack. Call this function on the main thread.
+bool cgrun_foundation_is_running(void);
+/// Whether the timer has fired.
+bool cgrun_foundation_timer_fired(void);
+
+/// The file that contains libdispatch: a shared library, or the program.
+const char *cgrun_file_of_libdispatch(void);
+
 G_END_DECLS
 
 #endif

@@ -74,6 +74,9 @@ extension GRunLoop {
             isHosted: frame.run.isHosted, depth: frame.depth)
     }
 
+    /// Whether the loop sleeps in a common mode, so that a block of the main queue would wake it up.
+    package var awaitsMainQueueLocked: Bool { sleep.isUnderWay && servedMode.isCommon && !MainQueue.isDraining }
+
     /// The details of the callout that the loop is in. Read this property while the loop is busy.
     package var calloutDetailsLocked: CalloutDetails {
         guard let frame else { return CalloutDetails() }

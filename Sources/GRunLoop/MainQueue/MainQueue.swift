@@ -116,6 +116,17 @@ enum MainQueue {
             + "with it, on the main thread"
     }
 
+    private static let hasLoggedOther = Atomic(false)
+
+    /// Logs once that other code has drained the queue. Call this function without a lock.
+    static func explainOtherDrain() {
+        guard !hasLoggedOther.exchange(true, ordering: .relaxed) else { return }
+        Log.warning(
+            "other code of this process also drains the main dispatch queue, such as a GSource for libdispatch's "
+                + "eventfd, or a run of Foundation's run loop. Nothing is lost. Remove the GSource, because the main run "
+                + "loop serves the queue, or pass Foundation's run loop to GRunLoop.main.serve(_:). Logged once")
+    }
+
     private static let hasLoggedStranding = Atomic(false)
 
     /// True if a run inside one of the queue's blocks keeps other blocks from running and the library has not logged
@@ -184,6 +195,10 @@ extension GRunLoop {
             if error != EAGAIN {
                 MainQueue.forgetHandle()
                 loseDescriptorsLocked("read", error)
+            } else if MainQueue.isEmpty {
+                lock.unlock()
+                MainQueue.explainOtherDrain()
+                lock.lock()
             }
             return false
         }

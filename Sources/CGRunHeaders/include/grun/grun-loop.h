@@ -66,6 +66,30 @@ GRUN_AVAILABLE_IN_1_0
 GRunLoop *grun_loop_get_main (void);
 
 /**
+ * grun_serve_main_queue:
+ *
+ * Makes the main run loop if there is none yet, and returns whether it serves libdispatch's main queue.
+ *
+ * A library that serves the main queue itself, but must not depend on this library, declares this function as a weak
+ * symbol. If the symbol exists and the function returns %TRUE, the library leaves the main queue to the main run loop.
+ * Each program in Swift and in C that contains this library has the function.
+ *
+ * |[<!-- language="C" -->
+ * extern gboolean grun_serve_main_queue (void) __attribute__ ((weak));
+ *
+ * if (grun_serve_main_queue != NULL && grun_serve_main_queue ())
+ *   return;
+ * ]|
+ *
+ * Threads: any. Core Foundation: none.
+ *
+ * Returns: %TRUE if every iteration of the default #GMainContext on the main thread serves the main queue; %FALSE if
+ *   another thread owns the queue, or in a forked child
+ */
+GRUN_AVAILABLE_IN_1_0
+gboolean grun_serve_main_queue (void);
+
+/**
  * grun_loop_ref:
  * @loop: a loop
  *

@@ -4,29 +4,17 @@
 
 import Bridges
 
+/// A row of the table.
 struct Row: Sendable {
     /// The name of the row on the command line.
     let name: String
     let title: String
-    let measure: @Sendable (Bridge) -> Cell
+    let measure: @Sendable (Bridge) -> String
 }
 
-/// What a cell says: whether it works, and a figure.
-struct Cell: Sendable {
-    enum Verdict: String, Sendable {
-        case yes, partly, no
-    }
-    let verdict: Verdict
-    let text: String
-
-    init(_ verdict: Verdict, _ text: String) { (self.verdict, self.text) = (verdict, text) }
-
-    /// Counts what has run, of what was expected.
-    init(_ count: Int, of expected: Int) {
-        self.init(
-            count == expected ? .yes : count == 0 ? .no : .partly,
-            count == 0 ? "never runs" : count == expected ? "runs" : "\(count) of \(expected) run")
-    }
+/// What a cell says of a count.
+func counted(_ count: Int, of expected: Int) -> String {
+    count == 0 ? "never runs" : count == expected ? "runs" : "\(count) of \(expected) run"
 }
 
 enum Rows {
@@ -34,17 +22,17 @@ enum Rows {
         Row(name: "main-queue", title: "`DispatchQueue.main`", measure: mainQueue),
         Row(name: "main-actor", title: "`@MainActor`", measure: mainActor),
         Row(name: "sleep", title: "`Task.sleep` on the main actor", measure: sleep),
-        Row(name: "timers", title: "Foundation's timers, 50 a second", measure: timers),
+        Row(name: "timers", title: "a timer of Foundation, 50 times a second", measure: timers),
         Row(name: "perform", title: "`RunLoop.main.perform`", measure: perform),
         Row(name: "process", title: "GTK during `Process.waitUntilExit`", measure: process),
         Row(name: "session", title: "`URLSession` on the main queue", measure: session),
         Row(name: "nested", title: "main queue in a modal loop, started by a button", measure: nestedInCallback),
         Row(name: "nested-task", title: "main queue in a modal loop, started by a task", measure: nestedInTask),
-        Row(name: "mode", title: "background work during a drag", measure: drag),
+        Row(name: "mode", title: "background work during a drag (modes)", measure: drag),
         Row(name: "async", title: "main actor in an `async` main, as in tests", measure: asyncMain),
         Row(name: "idle", title: "wake-ups a second while idle", measure: idle),
         Row(name: "latency", title: "latency: median, 99th percentile", measure: latency),
-        Row(name: "flood", title: "frames beside a flood", measure: flood),
+        Row(name: "flood", title: "frames and blocks a second in a flood", measure: flood),
         Row(name: "fork", title: "a block that waits at `fork()`", measure: fork),
         Row(name: "plug-ins", title: "two plug-ins with a bridge each", measure: plugins),
     ]

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What GRUN_CHECK needs of C: the report at exit, and Foundation. Foundation's functions are looked up at run time,
+// because most programs do not load Foundation.
+
+#define _GNU_SOURCE
+
+#include "cgrun-inspect.h"
+
+#include "cgrun.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+/// Prints the report if it was not printed yet (StartUpCheck.swift).
+void cgrun_finish_check(void) __attribute__((visibility("hidden")));
+/// A run of Foundation's main run loop begins.
+void cgrun_note_foundation_run(void) __attribute__((visibility("hidden")));
+
+__attribute__((constructor(103))) static void report_at_exit(void)
+{
+    if (cgrun_environment("GRUN_CHECK") != NULL)
+        atexit(cgrun_finish_check);
+}
+
+extern void *dispatch_get_global_queue(long identifier, unsigned long flags);
+
+const char *cgrun_file_of_libdispatch(void)
+{
+    Dl_info info;
+    return dladdr((void *)dispatch_get_global_queue, &info) && info.dli_fname ? info.dli_fname : "?";
+}
+
+typedef const void *(*make_observer)(
+    const void *, unsigned long, unsigned char, long, void (*)(void *, unsigned long, void *), void *);
+typedef const void *(*make_timer)(const void *, double, double, unsigned long, long, void (*)(void *, void *), void *);
+typedef void (*add)(const void *, const void *, const void *);
+
+enum { ENTRY = 1 };
+
+static uint32_t fires;
+
+static void on_entry(void *observer, unsigned long activity, void *info)
+{
+    (void)observer;
+    (void)activity;
+    (void)info;
+    cgrun_note_foundation_run();
+}
+
+static void on_timer(void *timer, void *info)
+{
+    (void)timer;
+    (void)info;
+    __atomic_add_fetch(&fires, 1, __ATOMIC_RELAXED);
+}
+
+bool cgrun_foundation_begin_check(void)
+{
+    const void *(*get_main)(void) = (const void *(*)(void))dlsym(RTLD_DEFAULT, "CFRunLoopGetMain");
+    double (*now)(void) = (double (*)(void))dlsym(RTLD_DEFAULT, "CFAbsoluteTimeGetCurrent");
+    make_observer new_observer = (make_observer)dlsym(RTLD_DEFAULT, "CFRunLoopObserverCreate");
+    make_timer new_timer = (make_timer)dlsym(RTLD_DEFAULT, "CFRunLoopTimerCreate");
+    add add_observer = (add)dlsym(RTLD_DEFAULT, "CFRunLoopAddObserver");
+    add add_timer = (add)dlsym(RTLD_DEFAULT, "CFRunLoopAddTimer");
+    const void *const *common = dlsym(RTLD_DEFAULT, "kCFRunLoopCommonModes");
+    if (get_main == NULL || now == NULL || new_observer == NULL || new_timer == NULL || add_observer == NULL ||
+        add_timer == NULL || common == NULL)
+        return false;
+    // Both live as long as the process, because a check is made once.
+    add_observer(get_main(), new_observer(NULL, ENTRY, 1, 0, on_entry, NULL), *common);
+    add_timer(get_main(), new_timer(NULL, now(), 0, 0, 0, on_timer, NULL), *common);
+    return true;
+}
+
+bool cgrun_foundation_is_running(void)
+{
+    const void *(*get_main)(void) = (const void *(*)(void))dlsym(RTLD_DEFAULT, "CFRunLoopGetMain");
+    const void *(*copy_mode)(const void *) = (const void *(*)(const void *))dlsym(RTLD_DEFAULT, "CFRunLoopCopyCurrentMode");
+    void (*release)(const void *) = (void (*)(const void *))dlsym(RTLD_DEFAULT, "CFRelease");
+    if (get_main == NULL || copy_mode == NULL || release == NULL)
+        return false;
+    const void *mode = copy_mode(get_main());
+    if (mode != NULL)
+        release(mode);
+    return mode != NULL;
+}
+
+bool cgrun_foundation_timer_fired(void) { return __atomic_load_n(&fires, __ATOMIC_RELAXED) != 0; }

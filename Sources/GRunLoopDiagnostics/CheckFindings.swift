@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the check of GRUN_CHECK has found so far.
+
+import CGRun
+import CGRunDiagnostics
+import GRunLoop
+import Synchronization
+
+struct CheckFindings {
+    /// The code that runs blocks of the main queue.
+    enum Driver {
+        case host
+        case run(mode: String)
+        /// A run of Foundation's loop, which also serves this library's loop.
+        case foundation
+        /// Code that is not this library drains the main queue.
+        case otherCode
+        /// The main loop sleeps, although a block waits.
+        case sleeping
+        /// Neither a run nor a host has served the main loop so far.
+        case nobody
+
+        /// The code that runs the present block of the main queue. Call this on the main queue.
+        init(of loop: GRunLoop) {
+            guard GRunLoop.isDrainingMainQueue, let run = loop.lock.withLock({ loop.runSightLocked }) else {
+                self = .otherCode
+                return
+            }
+            self = !run.isHosted ? .run(mode: run.mode.rawValue) : cgrun_foundation_is_running() ? .foundation : .host
+        }
+    }
+
+    enum Service: CaseIterable {
+        case mainQueue
+        case mainActor
+    }
+
+    var start: Nanoseconds = 0
+    /// The time until the first block of the main queue has run; nil if none has run.
+    var block: Nanoseconds?
+    var job: Nanoseconds?
+    var isJobOnMainThread = true
+    var driver: Driver?
+    /// How many of the check's blocks other code has run.
+    var otherDrains = 0
+    var isFoundationLoaded = false
+    var isFoundationServed = false
+    /// The numbers of one second without work of the check; nil if they were not measured.
+    var wakeUps: Int?
+    var foundationRuns: Int?
+
+    var missing: [Service] {
+        Service.allCases.filter { service in
+            switch service {
+            case .mainQueue: block == nil
+            case .mainActor: job == nil || !isJobOnMainThread
+            }
+        }
+    }
+}
+
+/// The findings, which several threads add to.
+///
+/// A class, because Swift 6.3 initialises a static `Mutex` of a larger struct with zeroes if it optimises.
+final class GuardedFindings: Sendable {
+    private let findings = Mutex(CheckFindings())
+
+    func withLock<Result>(_ body: (inout sending CheckFindings) -> sending Result) -> sending Result {
+        findings.withLock(body)
+    }
+}
+
+extension CheckFindings.Service {
+    /// The message of the quiet check.
+    var message: String {
+        switch self {
+        case .mainQueue:
+            "the main dispatch queue is not served: a block of DispatchQueue.main has not run, although the main run "
+                + "loop waits. Set GRUN_CHECK=1 for a report"
+        case .mainActor:
+            "the main actor is not served: a job of @MainActor has not run on the main thread, although the main run "
+                + "loop waits. Set GRUN_CHECK=1 for a report"
+        }
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of the report of GRUN_CHECK.
+
+import CGRun
+import CGRunDiagnostics
+import CGRunGLib
+import GRunLoop
+import Glibc
+
+struct CheckReport {
+    /// The newest version of Swift that this release was tested with. StartUpCheck.isNeeded has the next version.
+    private static let testedSwift = "6.3"
+    #if compiler(>=6.5)
+        private static let swift = "6.5 or later"
+    #elseif compiler(>=6.4)
+        private static let swift = "6.4"
+    #else
+        private static let swift = "6.3"
+    #endif
+
+    private let findings: CheckFindings
+    private let hasMainLoop: Bool
+
+    init(of findings: CheckFindings, hasMainLoop: Bool) {
+        self.findings = findings
+        self.hasMainLoop = hasMainLoop
+    }
+
+    var text: String {
+        let rows = versions + (hasMainLoop ? services : [("main loop", Self.unused)])
+        return "GRUN_CHECK of process \(getpid())\n"
+            + rows.map { "  \($0)\(String(repeating: " ", count: max(1, 13 - $0.count)))\($1)\n" }.joined()
+    }
+
+    private static let unused =
+        "the program has not used GRunLoop.main, so this library serves nothing; read GRunLoop.main on the main thread, "
+        + "before the program's main loop runs"
+
+    private var versions: [(String, String)] {
+        [
+            ("library", "in \(String(cString: cgrun_own_file()))"),
+            ("Swift", "compiled with \(Self.swift); tested with \(Self.testedSwift)"),
+            ("libdispatch", "in \(String(cString: cgrun_file_of_libdispatch()))"),
+            ("GLib", "\(glib_major_version).\(glib_minor_version).\(glib_micro_version)"),
+        ]
+    }
+
+    private var services: [(String, String)] {
+        [
+            ("driven by", driver), ("main queue", served(findings.block, as: "a block")),
+            ("main actor", actor), ("Foundation", foundation), ("other code", otherCode), ("while idle", idle),
+        ]
+    }
+
+    private var driver: String {
+        switch findings.driver {
+        case .host: "a main loop of GLib, such as GTK's"
+        case .run(let mode): "a run of this loop, in mode \(mode)"
+        case .foundation: "a run of Foundation's run loop"
+        case .otherCode: "other code, which drains the main queue"
+        case .sleeping: "a run or a host, which sleeps although a block waits"
+        case .nobody, nil: "nobody so far: run the main loop of GLib, GTK or this library on the main thread"
+        }
+    }
+
+    private func served(_ time: Nanoseconds?, as what: String) -> String {
+        time.map { "served: \(what) ran after \(max(1, $0 / 1000)) us" } ?? "not served: \(what) has not run"
+    }
+
+    private var actor: String {
+        findings.isJobOnMainThread
+            ? served(findings.job, as: "a job") : "not served: a job ran on another thread than the main thread"
+    }
+
+    private var foundation: String {
+        guard findings.isFoundationLoaded else { return "not loaded" }
+        return findings.isFoundationServed
+            ? "served: a timer of RunLoop.main fired"
+            : "not served: a timer of RunLoop.main has not fired; if you use such timers, call GRunLoop.main.serve("
+                + "RunLoop.main) of the product GRunLoopFoundation"
+    }
+
+    /// A polling timer runs Foundation's loop at least every 100 ms. A served loop runs only when it has work.
+    private var otherCode: String {
+        if findings.otherDrains > 0 {
+            return "drains the main queue, too, with its own GSource or a timer; remove it, because this library "
+                + "serves the queue"
+        }
+        guard let runs = findings.foundationRuns, runs >= 10 else { return "none was seen" }
+        return "runs Foundation's loop \(runs) times a second; remove the timer that does this, and call "
+            + "GRunLoop.main.serve(RunLoop.main)"
+    }
+
+    private var idle: String {
+        findings.wakeUps.map { "the main thread has woken up \($0) times in a second" }
+            ?? "not measured, because the program has ended or a service is missing"
+    }
+}
