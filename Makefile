@@ -39,10 +39,11 @@ define install
 	}
 endef
 
-.PHONY: demo window test check build install uninstall c-reference format lint lint-scripts glib-api items \
-	items-bite mutate oracle turns idle hosted growth models stalls records inspect-pictures trace-cost stable soak \
-	docs fuzz kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-foundation test-gio test-debian \
-	perturb counts bench bench-quick bench-gio bench-build deps check-deps gtk-deps c-deps lint-deps clean
+.PHONY: demo window test check build install uninstall c-reference format lint lint-scripts glib-api items items-bite \
+	mutate oracle turns idle hosted growth models stalls records inspect-pictures trace-cost stable soak docs fuzz \
+	kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-foundation test-gio test-debian bridges \
+	test-bridges perturb counts bench bench-quick bench-gio bench-build deps check-deps gtk-deps c-deps lint-deps \
+	clean
 # apt-get and SwiftPM each hold a lock, and some steps measure time.
 .NOTPARALLEL:
 
@@ -89,6 +90,18 @@ check: check-deps lint-deps
 
 build: deps
 	$(SWIFT) build
+
+## Measures what other bridges and this library do in a GTK program, and prints the table of the guide. Takes 80 s.
+bridges: deps
+	rm -f Examples/.build/release.yaml
+	@for product in bridge-async swift-plugin bridge-table; do \
+		$(SWIFT) build --package-path Examples -c release --product $$product > /dev/null || exit; \
+	done
+	$(SWIFT) run --package-path Examples -c release --skip-build bridge-table
+
+## Tests programs that have a main loop already, before and after they use this library, and beside other bridges.
+test-bridges: check-deps
+	scripts/test-bridges
 
 ## Tests Foundation's run loop as a guest: the work that arrives under each driver, and the oracle as a guest.
 test-foundation: check-deps gtk-deps

@@ -64,7 +64,8 @@ let package = Package(
         .executableTarget(name: "binding-before", dependencies: ["Measuring", gio], swiftSettings: strict),
         .executableTarget(
             name: "binding-after", dependencies: ["Measuring", gio, loop, foundation], swiftSettings: strict),
-        .executableTarget(name: "terminal-before", dependencies: ["Measuring", "Bridges", glib], swiftSettings: strict),
+        .executableTarget(
+            name: "terminal-before", dependencies: ["Measuring", "Bridges", glib], swiftSettings: strict),
         .executableTarget(name: "terminal-after", dependencies: ["Measuring", glib, loop], swiftSettings: strict),
         .executableTarget(name: "daemon-before", dependencies: ["Measuring", glib], swiftSettings: strict),
         .executableTarget(

@@ -30,6 +30,13 @@ const char *cgrun_file_of_libdispatch(void)
     return dladdr((void *)dispatch_get_global_queue, &info) && info.dli_fname ? info.dli_fname : "?";
 }
 
+const char *cgrun_glib_version(void)
+{
+    static char text[32];
+    g_snprintf(text, sizeof text, "%u.%u.%u", glib_major_version, glib_minor_version, glib_micro_version);
+    return text;
+}
+
 typedef const void *(*make_observer)(
     const void *, unsigned long, unsigned char, long, void (*)(void *, unsigned long, void *), void *);
 typedef const void *(*make_timer)(const void *, double, double, unsigned long, long, void (*)(void *, void *), void *);
@@ -75,7 +82,8 @@ bool cgrun_foundation_begin_check(void)
 bool cgrun_foundation_is_running(void)
 {
     const void *(*get_main)(void) = (const void *(*)(void))dlsym(RTLD_DEFAULT, "CFRunLoopGetMain");
-    const void *(*copy_mode)(const void *) = (const void *(*)(const void *))dlsym(RTLD_DEFAULT, "CFRunLoopCopyCurrentMode");
+    const void *(*copy_mode)(const void *) =
+        (const void *(*)(const void *))dlsym(RTLD_DEFAULT, "CFRunLoopCopyCurrentMode");
     void (*release)(const void *) = (void (*)(const void *))dlsym(RTLD_DEFAULT, "CFRelease");
     if (get_main == NULL || copy_mode == NULL || release == NULL)
         return false;

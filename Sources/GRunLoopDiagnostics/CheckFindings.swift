@@ -4,7 +4,6 @@
 import CGRun
 import CGRunDiagnostics
 import GRunLoop
-import Synchronization
 
 struct CheckFindings {
     /// The code that runs blocks of the main queue.
@@ -22,11 +21,18 @@ struct CheckFindings {
 
         /// The code that runs the present block of the main queue. Call this on the main queue.
         init(of loop: GRunLoop) {
-            guard GRunLoop.isDrainingMainQueue, let run = loop.lock.withLock({ loop.runSightLocked }) else {
+            guard GRunLoop.isDrainingMainQueue else {
                 self = .otherCode
                 return
             }
-            self = !run.isHosted ? .run(mode: run.mode.rawValue) : cgrun_foundation_is_running() ? .foundation : .host
+            let run = loop.lock.withLock { loop.runSightLocked }
+            if cgrun_foundation_is_running() {
+                self = .foundation
+            } else if let run, !run.isHosted {
+                self = .run(mode: run.mode.rawValue)
+            } else {
+                self = .host
+            }
         }
     }
 
@@ -60,13 +66,14 @@ struct CheckFindings {
 }
 
 /// The findings, which several threads add to.
-///
-/// A class, because Swift 6.3 initialises a static `Mutex` of a larger struct with zeroes if it optimises.
-final class GuardedFindings: Sendable {
-    private let findings = Mutex(CheckFindings())
+final class GuardedFindings: @unchecked Sendable {
+    private let lock = Lock.take()
+    private var findings = CheckFindings()
 
-    func withLock<Result>(_ body: (inout sending CheckFindings) -> sending Result) -> sending Result {
-        findings.withLock(body)
+    deinit { Lock.giveBack(lock) }
+
+    func withLock<Result>(_ body: (inout CheckFindings) -> Result) -> Result {
+        lock.withLock { body(&findings) }
     }
 }
 

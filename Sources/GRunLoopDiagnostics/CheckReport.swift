@@ -3,7 +3,6 @@
 
 import CGRun
 import CGRunDiagnostics
-import CGRunGLib
 import GRunLoop
 import Glibc
 
@@ -33,7 +32,7 @@ struct CheckReport {
     }
 
     private static let unused =
-        "the program has not used GRunLoop.main, so this library serves nothing; read GRunLoop.main on the main thread, "
+        "the program has not used GRunLoop.main, so this library serves nothing; read GRunLoop.main on the main thread "
         + "before the program's main loop runs"
 
     private var versions: [(String, String)] {
@@ -41,7 +40,7 @@ struct CheckReport {
             ("library", "in \(String(cString: cgrun_own_file()))"),
             ("Swift", "compiled with \(Self.swift); tested with \(Self.testedSwift)"),
             ("libdispatch", "in \(String(cString: cgrun_file_of_libdispatch()))"),
-            ("GLib", "\(glib_major_version).\(glib_minor_version).\(glib_micro_version)"),
+            ("GLib", String(cString: cgrun_glib_version())),
         ]
     }
 

@@ -303,6 +303,7 @@ static void check_stop_after_foreign_sleep(GRunLoop *loop)
 
 void check_host(void)
 {
+    g_assert_true(grun_serve_main_queue());
     GRunLoop *loop = grun_loop_get_main();
     g_assert_true(loop == grun_loop_get_current());
     g_assert_true(grun_loop_get_home_context(loop) == g_main_context_default());

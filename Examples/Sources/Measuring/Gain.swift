@@ -64,8 +64,13 @@ public enum Gain {
     /// How often a timer of Foundation's fires in a second, if it should fire 50 times.
     private static func timer() -> Int {
         let count = Count()
-        RunLoop.main.add(Timer(timeInterval: 0.02, repeats: true) { _ in count.increment() }, forMode: .default)
+        let isOver = Count()
+        let timer = Timer(timeInterval: 0.02, repeats: true) { timer in
+            if isOver.value > 0 { timer.invalidate() } else { count.increment() }
+        }
+        RunLoop.main.add(timer, forMode: .default)
         sleep(1)
+        isOver.increment()
         return count.value
     }
 

@@ -58,9 +58,9 @@ public func onIdle(priority: Int32 = G_PRIORITY_DEFAULT_IDLE, _ closure: @escapi
     g_idle_add_full(
         priority,
         { box in
-            Unmanaged<Box>.fromOpaque(box!).takeUnretainedValue().closure()
+            Box.call(box)
             return 0
-        }, Unmanaged.passRetained(Box(closure)).toOpaque(), { Unmanaged<Box>.fromOpaque($0!).release() })
+        }, Box(closure).retained, Box.release)
 }
 
 /// Calls the closure in GLib's main loop, every few milliseconds, until the process ends.
@@ -70,14 +70,24 @@ public func onTimeout(
     g_timeout_add_full(
         priority, milliseconds,
         { box in
-            Unmanaged<Box>.fromOpaque(box!).takeUnretainedValue().closure()
+            Box.call(box)
             return 1
-        }, Unmanaged.passRetained(Box(closure)).toOpaque(), { Unmanaged<Box>.fromOpaque($0!).release() })
+        }, Box(closure).retained, Box.release)
 }
 
+/// A closure behind a pointer of C.
 private final class Box: Sendable {
-    let closure: @Sendable () -> Void
+    private let closure: @Sendable () -> Void
     init(_ closure: @escaping @Sendable () -> Void) { self.closure = closure }
+    var retained: UnsafeMutableRawPointer { Unmanaged.passRetained(self).toOpaque() }
+
+    static func call(_ box: UnsafeMutableRawPointer?) {
+        if let box { Unmanaged<Box>.fromOpaque(box).takeUnretainedValue().closure() }
+    }
+
+    static let release: @convention(c) (UnsafeMutableRawPointer?) -> Void = { box in
+        if let box { Unmanaged<Box>.fromOpaque(box).release() }
+    }
 }
 
 /// How often the calling thread has slept and was woken.

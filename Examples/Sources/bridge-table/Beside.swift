@@ -3,10 +3,10 @@
 // remove.
 
 import Bridges
-import Measuring
 import CGRunGLib
 import Foundation
 import GRunLoop
+import Measuring
 
 struct Beside {
     enum Other: String, CaseIterable {

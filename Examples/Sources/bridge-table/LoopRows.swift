@@ -2,10 +2,10 @@
 // Rows: nested loops and modes, wake-ups, latency, floods, fork and plug-ins.
 
 import Bridges
-import Measuring
 import CGRunGLib
 import Foundation
 import GRunLoop
+import Measuring
 import Synchronization
 
 extension Rows {
@@ -200,10 +200,16 @@ extension Rows {
     }
 }
 
+/// The address of a symbol, which must exist.
+private func symbol(_ name: String, in library: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer {
+    guard let found = dlsym(library, name) else { fatalError("no symbol \(name)") }
+    return found
+}
+
 /// `fork()`, which Swift does not import.
 private func forked() -> Int32 {
     typealias Fork = @convention(c) () -> Int32
-    return unsafeBitCast(dlsym(UnsafeMutableRawPointer(bitPattern: 0), "fork")!, to: Fork.self)()
+    return unsafeBitCast(symbol("fork", in: nil), to: Fork.self)()
 }
 
 /// The plug-in of the example `swift-plugin`, which contains another copy of the library.
@@ -214,8 +220,8 @@ private enum Plugin {
         guard let plugin = dlopen(path, RTLD_NOW) else { fatalError(String(cString: dlerror())) }
         typealias Start = @convention(c) () -> Void
         typealias Served = @convention(c) () -> UInt32
-        unsafeBitCast(dlsym(plugin, "plugin_start")!, to: Start.self)()
+        unsafeBitCast(symbol("plugin_start", in: plugin), to: Start.self)()
         MainLoop().run(atMost: 0.5)
-        return unsafeBitCast(dlsym(plugin, "plugin_served")!, to: Served.self)() & 28 == 28
+        return unsafeBitCast(symbol("plugin_served", in: plugin), to: Served.self)() & 28 == 28
     }
 }

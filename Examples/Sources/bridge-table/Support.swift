@@ -38,7 +38,9 @@ enum OnePage {
                 bind(listener, $0, size) == 0 && listen(listener, 1) == 0 && getsockname(listener, $0, &size) == 0
             }
         }
-        guard isListening else { fatalError("no port is free on 127.0.0.1") }
+        guard isListening, let url = URL(string: "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))/") else {
+            fatalError("no port is free on 127.0.0.1")
+        }
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: \(length)\r\n\r\n\(String(repeating: "x", count: length))"
         Thread.detachNewThread {
             let peer = accept(listener, nil, nil)
@@ -48,6 +50,6 @@ enum OnePage {
             close(peer)
             close(listener)
         }
-        return URL(string: "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))/")!
+        return url
     }
 }

@@ -2,10 +2,10 @@
 // Rows: libdispatch, Swift's tasks, and Foundation.
 
 import Bridges
-import Measuring
 import Dispatch
 import Foundation
 import FoundationNetworking
+import Measuring
 
 private let repetitions = 20
 

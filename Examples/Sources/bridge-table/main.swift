@@ -3,6 +3,7 @@
 // main loop already".
 //
 // usage: bridge-table [ROW...]                    measures these rows; all of them by default
+//        bridge-table --rows                      prints the names of the rows
 //        bridge-table --cell BRIDGE ROW           measures a cell in this process
 //        bridge-table --beside OTHER              this library beside another bridge
 
@@ -20,10 +21,11 @@ case "--cell":
 case "--beside":
     guard arguments.count == 2, let other = Beside.Other(rawValue: arguments[1]) else { fatalError("no such bridge") }
     exit(Beside(other).check() ? 0 : 1)
+case "--rows": print(Rows.all.map(\.name).joined(separator: " "))
 default:
     let rows = arguments.isEmpty ? Rows.all : Rows.all.filter { arguments.contains($0.name) }
     guard rows.count == arguments.count || arguments.isEmpty else {
-        print("the rows are:", Rows.all.map(\.name).joined(separator: " "))
+        print("there is no such row; bridge-table --rows prints all of them")
         exit(2)
     }
     Table(rows).printMeasured()

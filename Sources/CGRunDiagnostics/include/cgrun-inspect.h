@@ -168,6 +168,8 @@ bool cgrun_foundation_timer_fired(void);
 
 /// The file that contains libdispatch: a shared library, or the program.
 const char *cgrun_file_of_libdispatch(void);
+/// The version of the loaded GLib. Threads: one at a time.
+const char *cgrun_glib_version(void);
 
 G_END_DECLS
 

@@ -123,8 +123,8 @@ enum MainQueue {
         guard !hasLoggedOther.exchange(true, ordering: .relaxed) else { return }
         Log.warning(
             "other code of this process also drains the main dispatch queue, such as a GSource for libdispatch's "
-                + "eventfd, or a run of Foundation's run loop. Nothing is lost. Remove the GSource, because the main run "
-                + "loop serves the queue, or pass Foundation's run loop to GRunLoop.main.serve(_:). Logged once")
+                + "eventfd, or a run of Foundation's run loop. Nothing is lost. Remove the GSource, because the main "
+                + "run loop serves the queue, or pass Foundation's run loop to GRunLoop.main.serve(_:). Logged once")
     }
 
     private static let hasLoggedStranding = Atomic(false)
