@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What GRUN_CHECK needs of C: the report at exit, and Foundation. Foundation's functions are looked up at run time,
+// GRUN_CHECK in C: the report at exit, and Foundation. Foundation's functions are looked up at run time,
 // because most programs do not load Foundation.
 
 #define _GNU_SOURCE

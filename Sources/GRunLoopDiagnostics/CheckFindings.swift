@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the check of GRUN_CHECK has found so far.
+// The findings of the check of GRUN_CHECK.
 
 import CGRun
 import CGRunDiagnostics

@@ -11,9 +11,8 @@ import Synchronization
 /// are served. With `GRUN_CHECK`, the check also looks for other code that does the same work, and prints its report
 /// when it knows everything, or when the process exits.
 ///
-/// `GRUN_CHECK=quiet` logs only which services are missing. This check is the default if the compiler is newer than
-/// those that this release was tested with, because another toolchain may serve the main queue or the main actor in
-/// another way.
+/// `GRUN_CHECK=quiet` logs only which services are missing. If the compiler is newer than those that this release was
+/// tested with, this check is the default. A new toolchain may serve the main queue or the main actor in another way.
 enum StartUpCheck {
     enum Kind {
         case report, quiet
