@@ -4,7 +4,8 @@
 import CGRun
 
 /// The C function `grun_serve_main_queue()` of `<grun/grun-loop.h>`. It is in this target, and not in `GRunLoopC`, so
-/// that programs in Swift contain the function, too.
+/// that programs in Swift contain the function, too. `@usableFromInline` makes a shared library export the function.
+@usableFromInline
 @_cdecl("grun_serve_main_queue")
 func serveMainQueue() -> CInt {
     guard !Fork.refuses("grun_serve_main_queue") else { return 0 }
