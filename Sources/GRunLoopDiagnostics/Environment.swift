@@ -12,7 +12,7 @@ enum Environment {
     /// when the process exits.
     static func startDiagnostics(of loop: GRunLoop) {
         _ = timeline
-        if loop.isMain, let kind = StartUpCheck.wanted { StartUpCheck.begin(of: loop, kind) }
+        if loop.isMain { StartUpCheck.begin() }
         guard let threshold = stalls, !GRunLoop.isServedByAnotherCopy else { return }
         let watcher = StallWatcher(
             loop, threshold: threshold, signal: StallWatcher.usualSignal, isLogged: true,
@@ -54,10 +54,11 @@ enum Environment {
     /// Logs that `GRUN_STALLS` is not a duration. A separate thread logs this message, because a log handler may use
     /// `GRunLoop.current`, and the calling thread's loop is still being created.
     private static func complain() {
-        _ = startDiagnosticsThread {
+        _ = startDiagnosticsThread { _ in
             let text = cgrun_environment("GRUN_STALLS").map { String(String(cString: $0).prefix(40)) } ?? ""
             Log.warning(
                 "GRUN_STALLS=\(text) is not a time span, so no stalls are logged; write 200ms or 0.5s, for example")
+            return nil
         }
     }
 

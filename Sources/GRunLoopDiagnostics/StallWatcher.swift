@@ -100,8 +100,15 @@ final class StallWatcher: @unchecked Sendable {
             cgrun_beat_want(beat, UInt32(CGRUN_BEAT_UNKNOWN))
         }
         loop.lock.withLock { diagnostics.beginWatchLocked(loop) }?.send()
-        let error = startDiagnosticsThread { self.watch() }
-        if error != 0 { letGo() }
+        let own = Unmanaged.passRetained(self)
+        let error = startDiagnosticsThread(own.toOpaque()) { argument in
+            if let argument { Unmanaged<StallWatcher>.fromOpaque(argument).takeRetainedValue().watch() }
+            return nil
+        }
+        if error != 0 {
+            own.release()
+            letGo()
+        }
         return error
     }
 

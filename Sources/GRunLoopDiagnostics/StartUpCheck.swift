@@ -41,26 +41,29 @@ enum StartUpCheck {
     fileprivate static let foundationRuns = Atomic(0)
     private static let hasReported = Atomic(false)
 
-    /// Begins the check once in a process. Called when the main loop is made.
-    static func begin(of loop: GRunLoop, _ kind: Kind) {
-        guard !GRunLoop.isServedByAnotherCopy, !hasBegun.exchange(true, ordering: .relaxed) else { return }
-        _ = startDiagnosticsThread {
+    /// Begins the check if it is wanted, once in a process. Called when the main loop is made.
+    static func begin() {
+        guard wanted != nil, !GRunLoop.isServedByAnotherCopy, !hasBegun.exchange(true, ordering: .relaxed) else {
+            return
+        }
+        _ = startDiagnosticsThread { _ in
             setThreadName("start-up check")
-            check(loop, kind)
+            StartUpCheck.check(GRunLoop.main)
+            return nil
         }
     }
 
     // MARK: On the thread of the check
 
-    private static func check(_ loop: GRunLoop, _ kind: Kind) {
+    private static func check(_ loop: GRunLoop) {
         let start = Nanoseconds.now()
         findings.withLock { $0.start = start }
         enqueueBlock(on: loop)
         enqueueJob()
-        if kind == .report, cgrun_foundation_begin_check() { findings.withLock { $0.isFoundationLoaded = true } }
+        if wanted == .report, cgrun_foundation_begin_check() { findings.withLock { $0.isFoundationLoaded = true } }
         waitUntilServed(by: loop, since: start)
         guard !Fork.isChild else { return }
-        guard kind == .report else { return logMissing() }
+        guard wanted == .report else { return logMissing() }
         if findings.withLock({ $0.missing.isEmpty }) {
             lookForOthers(loop)
             measureWakeUps()

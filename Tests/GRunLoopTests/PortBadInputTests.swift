@@ -173,7 +173,7 @@ private final class Meeting: Sendable {
                     if fires.value == 20 { loop.stop() }
                 }, forMode: .default)
             #expect(loop.run(for: .seconds(30)) == .stopped)
-            #expect(fires.value == 20 && blocks.value >= 19 && messages.value > 20)
+            #expect(fires.value == 20 && blocks.value >= 19 && messages.value >= 10)
             port.invalidate()
         }
     }
