@@ -107,8 +107,9 @@ test-bridges: check-deps
 test-foundation: check-deps gtk-deps
 	scripts/test-foundation
 
-## Installs the library for C programs. scripts/install explains PREFIX, DESTDIR, LIBDIR and STATIC.
-install: c-deps
+## Installs the library for C programs. It installs no packages: `make c-deps` does. scripts/install explains PREFIX,
+## DESTDIR, LIBDIR and STATIC.
+install:
 	scripts/install
 
 uninstall:
