@@ -15,8 +15,10 @@ CHECK_PACKAGES := strace valgrind python3 rsync git binutils dbus-daemon
 # What the documentation needs beside docc, which stands beside the compiler.
 DOCS_PACKAGES := pkg-config python3
 # What installing the C library needs, and what checking it does.
-C_PACKAGES := binutils pkg-config gcc libgirepository1.0-dev gobject-introspection python3
+C_PACKAGES := binutils pkg-config gcc libgirepository1.0-dev gobject-introspection python3 valac
 C_CHECK_PACKAGES := g++ gi-docgen gjs patchelf python3-gi valac valgrind xauth
+# What building the Debian packages needs.
+DEB_PACKAGES := debhelper dh-python gi-docgen lintian rsync
 # The peers of the benchmarks.
 BENCH_PACKAGES := gcc pkg-config libuv1-dev libev-dev libevent-dev libsystemd-dev util-linux dbus-daemon
 # What checks scripts and links.
@@ -39,7 +41,7 @@ define install
 	}
 endef
 
-.PHONY: demo window test check build install uninstall c-reference format lint lint-scripts glib-api items items-bite \
+.PHONY: deb test-deb demo window test check build install uninstall c-reference format lint lint-scripts glib-api items items-bite \
 	mutate oracle turns idle hosted growth models stalls records inspect-pictures trace-cost stable soak docs fuzz \
 	kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-foundation test-gio test-debian bridges \
 	test-bridges perturb counts bench bench-quick bench-gio bench-build deps check-deps gtk-deps c-deps lint-deps \
@@ -114,6 +116,17 @@ install:
 
 uninstall:
 	scripts/install uninstall
+
+## Builds the Debian packages of the C library in .build/deb.
+deb: c-deps
+	@$(call install,$(DEB_PACKAGES))
+	scripts/deb
+
+## Installs the packages in fresh systems without Swift, and uses them there: as root. SUITE="bookworm trixie" are these
+## systems.
+test-deb: deb
+	@$(call install,debootstrap)
+	scripts/test-deb $(SUITE)
 
 ## Builds the documentation of the Swift interface in .build/docs. Undocumented declarations, broken links and article
 ## programs that do not compile are errors.
