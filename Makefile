@@ -16,7 +16,7 @@ CHECK_PACKAGES := strace valgrind python3 rsync git binutils dbus-daemon
 DOCS_PACKAGES := pkg-config python3
 # What installing the C library needs, and what checking it does.
 C_PACKAGES := binutils pkg-config gcc libgirepository1.0-dev gobject-introspection python3 valac
-C_CHECK_PACKAGES := g++ gi-docgen gjs patchelf python3-gi valac valgrind xauth
+C_CHECK_PACKAGES := abigail-tools g++ gi-docgen gjs patchelf python3-gi valac valgrind xauth
 # What building the Debian packages needs.
 DEB_PACKAGES := debhelper dh-python gi-docgen lintian rsync
 # The peers of the benchmarks.
@@ -41,11 +41,11 @@ define install
 	}
 endef
 
-.PHONY: deb test-deb demo window test check build install uninstall c-reference format lint lint-scripts glib-api items items-bite \
-	mutate oracle turns idle hosted growth models stalls records inspect-pictures trace-cost stable soak docs fuzz \
-	kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-foundation test-gio test-debian bridges \
-	test-bridges perturb counts bench bench-quick bench-gio bench-build deps check-deps gtk-deps c-deps lint-deps \
-	clean
+.PHONY: deb test-deb demo window test check build install uninstall c-reference format lint lint-scripts glib-api \
+	items items-bite mutate oracle turns idle hosted growth models stalls records inspect-pictures trace-cost \
+	stable soak docs fuzz kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-foundation test-gio \
+	test-debian bridges test-bridges perturb counts bench bench-quick bench-gio bench-build deps check-deps \
+	gtk-deps c-deps lint-deps clean
 # apt-get and SwiftPM each hold a lock, and some steps measure time.
 .NOTPARALLEL:
 
