@@ -138,6 +138,13 @@ def _running(loop, mode, end=None):
         yield interruption
 
 
+def _asyncio_event():
+    # Programs without tasks do not load this module.
+    import asyncio
+
+    return asyncio.Event()
+
+
 class Loop(GRun.Loop):
     def run(self):
         with _running(self, GRun.MODE_DEFAULT):
@@ -158,6 +165,39 @@ class Loop(GRun.Loop):
     def accept_input(self, mode, limit):
         with _running(self, mode):
             super().accept_input(mode, limit)
+
+    @contextlib.contextmanager
+    def ambient_mode(self, mode):
+        """Serves the loop in this mode while the body of a `with` statement runs, if a host drives the loop."""
+        token = self.push_ambient_mode(mode)
+        try:
+            yield
+        finally:
+            self.pop_ambient_mode(token)
+
+    async def ticks(self, seconds, mode=GRun.MODE_COMMON):
+        """Yields 1, 2, 3 and so on, at this interval. Late ticks come together as one, with the latest number.
+
+        `async for` works in a task of asyncio whose event loop is that of gi.events for the loop's home context. The
+        timer ends with the iteration.
+        """
+        count, ticked = 0, _asyncio_event()
+
+        def tick(_):
+            nonlocal count
+            count += 1
+            ticked.set()
+            return True
+
+        timer = Timer.new(seconds, True, tick)
+        self.add_timer(timer, mode)
+        try:
+            while True:
+                await ticked.wait()
+                ticked.clear()
+                yield count
+        finally:
+            timer.invalidate()
 
     # A stop ends neither of these two, so they repeat runs until Ctrl-C.
 
@@ -312,6 +352,9 @@ class _Function:
         self.__name__ = self.__qualname__ = info.get_name()
 
     def __getattr__(self, name):
+        # copy and pickle ask an object for attributes before it has any.
+        if name == "_info":
+            raise AttributeError(name)
         return getattr(self._info, name)
 
     def __get__(self, instance, owner=None):

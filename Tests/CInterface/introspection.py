@@ -2,6 +2,8 @@
 """The library as PyGObject sees it: loops, timers, sources, descriptors, observers, modes, errors, Ctrl-C, and a GLib
 main loop as the host, asyncio."""
 import asyncio
+import contextlib
+import copy
 import keyword
 import os
 import pydoc
@@ -660,6 +662,20 @@ else:
 
             self.assertEqual(self.events.run_until_complete(work()), GRun.MODE_DEFAULT)
 
+        def test_ticks(self):
+            async def work():
+                numbers = []
+                async with contextlib.aclosing(self.loop.ticks(0.002)) as ticks:
+                    async for number in ticks:
+                        numbers.append(number)
+                        if number >= 3:
+                            break
+                return numbers
+
+            numbers = self.events.run_until_complete(work())
+            self.assertEqual(numbers, sorted(set(numbers)))
+            self.assertGreaterEqual(numbers[-1], 3)
+
         def test_control_c(self):
             async def work():
                 await asyncio.sleep(0.01)
@@ -689,6 +705,16 @@ class Host(unittest.TestCase):
         host.run()
         loop.pop_ambient_mode(token[0])
         self.assertEqual(modes, [GRun.MODE_DEFAULT, GRun.MODE_TRACKING])
+
+    def test_an_ambient_mode_lasts_as_long_as_its_block(self):
+        loop = GRun.Loop.get_main()
+        with self.assertRaises(ZeroDivisionError), loop.ambient_mode(GRun.MODE_TRACKING):
+            self.assertEqual(loop.copy_ambient_mode(), GRun.MODE_TRACKING)
+            raise ZeroDivisionError
+        self.assertEqual(loop.copy_ambient_mode(), GRun.MODE_DEFAULT)
+
+    def test_a_function_can_be_copied(self):
+        self.assertEqual(copy.copy(GRun.Loop.wake_up).__name__, "wake_up")
 
 
 if __name__ == "__main__":
