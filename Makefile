@@ -3,7 +3,7 @@
 SWIFT ?= swift
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PACKAGES := libglib2.0-dev
-SWIFT_CODE := Sources Tests Package.swift Examples/Sources Examples/Package.swift Benchmarks/Sources \
+SWIFT_CODE := Sources Tests Package.swift docs/template Examples/Sources Examples/Package.swift Benchmarks/Sources \
 	Benchmarks/Package.swift Tools/Sources Tools/Package.swift Tools/Mutations/Sources Tools/Mutations/Package.swift
 # The oracle, the turns, growth and others are a package of their own.
 TOOLS := --package-path Tools
