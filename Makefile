@@ -41,11 +41,11 @@ define install
 	}
 endef
 
-.PHONY: deb test-deb demo window test check build install uninstall c-reference format lint lint-scripts glib-api \
-	items items-bite mutate oracle turns idle hosted growth models stalls records inspect-pictures trace-cost \
-	stable soak docs fuzz kill-ports test-tsan test-asan test-sanitizers test-gtk test-c test-foundation test-gio \
-	test-debian bridges test-bridges perturb counts bench bench-quick bench-gio bench-build deps check-deps \
-	gtk-deps c-deps lint-deps clean
+.PHONY: site check-site deb test-deb demo window test check build install uninstall c-reference format lint \
+	lint-scripts glib-api items items-bite mutate oracle turns idle hosted growth models stalls records \
+	inspect-pictures trace-cost stable soak docs fuzz kill-ports test-tsan test-asan test-sanitizers test-gtk \
+	test-c test-foundation test-gio test-debian bridges test-bridges perturb counts bench bench-quick bench-gio \
+	bench-build deps check-deps gtk-deps c-deps lint-deps clean
 # apt-get and SwiftPM each hold a lock, and some steps measure time.
 .NOTPARALLEL:
 
@@ -138,6 +138,20 @@ docs: deps
 inspect-pictures: deps
 	@$(call install,$(PICTURE_PACKAGES))
 	scripts/inspect-pictures
+
+## Builds the site of the documentation in .build/site. BASE is its path on the server, such as /GRunLoop/.
+site: c-deps
+	@$(call install,$(DOCS_PACKAGES) gi-docgen python3-markdown)
+	OUT=.build/site/swift BASE="$(or $(BASE),/)swift" scripts/docs
+	rm -rf .build/site/c
+	scripts/c-reference .build/site/c
+	scripts/site $(BASE)
+
+## Opens the site in a browser, and follows its links. PICTURES is a folder for pictures of its pages.
+check-site: site
+	@$(call install,$(PICTURE_PACKAGES))
+	scripts/browser
+	.build/inspect-venv/bin/python scripts/check-site $(PICTURES)
 
 ## Builds the reference of the C interface in .build/c-reference, from the comments of its header.
 c-reference: c-deps
