@@ -12,7 +12,7 @@ at_exit() {
 start_displays() {
     # Isolates the programs from the user's session: no accessibility bus, no GL driver, no settings.
     export XDG_RUNTIME_DIR=$work XDG_CONFIG_HOME=$work HOME=$work
-    export NO_AT_BRIDGE=1 GTK_A11Y=none GSK_RENDERER=cairo GIO_USE_VFS=local
+    export NO_AT_BRIDGE=1 GTK_A11Y=none GSK_RENDERER=cairo GIO_USE_VFS=local GDK_DISABLE=gl,vulkan
     unset WAYLAND_DISPLAY DISPLAY DBUS_SESSION_BUS_ADDRESS
 
     Xvfb -displayfd 3 -screen 0 1024x768x24 -nolisten tcp 3> "$work/display" > "$work/xvfb.log" 2>&1 &

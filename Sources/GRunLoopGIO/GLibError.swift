@@ -82,6 +82,10 @@ public struct GLibError: Error, Hashable, Sendable, CustomStringConvertible {
         domain == GIO.ErrorCode.errorDomain && self.code == code.rawValue
     }
 
+    /// Whether an operation reports with this error that its cancellable was cancelled. GTK's dialogs have a code of
+    /// their own, `GTK_DIALOG_ERROR_CANCELLED`, which is 1.
+    var isCancellation: Bool { matches(.cancelled) || code == 1 && domainName == "gtk-dialog-error-quark" }
+
     /// The domain as a text, such as `g-io-error-quark`.
     public var domainName: String { g_quark_to_string(domain).map { String(cString: $0) } ?? "unknown domain" }
 

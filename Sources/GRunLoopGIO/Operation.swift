@@ -119,7 +119,7 @@ actor Operation: SerialExecutor, AsyncWaiter {
         let value = finish(completion.source, completion.result, &error)
         guard let error else { return value }
         let thrown = GLibError(consuming: error)
-        if isCancelled, thrown.matches(.cancelled) { throw CancellationError() }
+        if isCancelled, thrown.isCancellation { throw CancellationError() }
         throw thrown
     }
 

@@ -31,6 +31,14 @@ private final class Manual: @unchecked Sendable {
         g_task_return_int(task, number)
         g_object_unref(UnsafeMutableRawPointer(task))
     }
+
+    /// Completes the operation with an error, as ``complete(_:)`` does.
+    func fail(_ domain: String, _ code: Int32) {
+        guard let task = task.value else { return }
+        self.task.value = nil
+        g_task_return_error(task, g_error_new_literal(g_quark_from_string(domain), code, "failed"))
+        g_object_unref(UnsafeMutableRawPointer(task))
+    }
 }
 
 private func takeInt(
@@ -107,6 +115,26 @@ extension Worker {
             }
             await #expect(throws: CancellationError.self) { try await task.value }
             #expect(!manual.isStarted)
+        }
+    }
+
+    @Test("the code of GTK's dialogs for a cancelled operation is a cancellation, and their other codes are errors")
+    func cancelledDialog() async throws {
+        try await onWorker { worker in
+            for (code, isCancelled) in [(1, true), (2, true), (1, false)] as [(Int32, Bool)] {
+                let manual = Manual(ignoresCancellation: true)
+                let task = Task { try await worker.result(of: manual) }
+                while !manual.isStarted { await Task.yield() }
+                if isCancelled { task.cancel() }
+                for _ in 0..<100 { await Task.yield() }
+                manual.fail("gtk-dialog-error-quark", code)
+                let result = await task.result
+                if case .failure(let error) = result {
+                    #expect((error is CancellationError) == (isCancelled && code == 1))
+                } else {
+                    Issue.record("no error")
+                }
+            }
         }
     }
 
