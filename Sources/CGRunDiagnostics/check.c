@@ -9,17 +9,57 @@
 #include "cgrun.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-/// Prints the report if it was not printed yet (StartUpCheck.swift).
-void cgrun_finish_check(void) __attribute__((visibility("hidden")));
+/// Prints the report if it was not printed yet (StartUpCheck.swift). `is_own` is false in a forked child.
+void cgrun_finish_check(bool is_own) __attribute__((visibility("hidden")));
 /// A run of Foundation's main run loop begins.
 void cgrun_note_foundation_run(void) __attribute__((visibility("hidden")));
 
+static pid_t process;
+/// False if the program was started with standard error closed. Another file may have the descriptor's number later.
+static bool has_standard_error;
+
+static void finish(void) { cgrun_finish_check(getpid() == process); }
+
 __attribute__((constructor(103))) static void report_at_exit(void)
 {
-    if (cgrun_environment("GRUN_CHECK") != NULL)
-        atexit(cgrun_finish_check);
+    if (cgrun_environment("GRUN_CHECK") == NULL)
+        return;
+    process = getpid();
+    has_standard_error = fcntl(STDERR_FILENO, F_GETFD) >= 0;
+    atexit(finish);
+}
+
+void cgrun_print_report(const char *text)
+{
+    if (!has_standard_error)
+        return;
+    // A closed pipe must not end the program.
+    sigset_t broken, former, pending;
+    sigemptyset(&broken);
+    sigaddset(&broken, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &broken, &former);
+    ssize_t written = write(STDERR_FILENO, text, strlen(text));
+    if (written < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
+        sigtimedwait(&broken, NULL, &(struct timespec){0});
+    pthread_sigmask(SIG_SETMASK, &former, NULL);
+}
+
+int64_t cgrun_processor_time_of_main_thread(void)
+{
+    // The clock of a thread of this process: clock_getcpuclockid(3) has only the clocks of processes.
+    clockid_t clock = (clockid_t)((~(unsigned)getpid() << 3) | 6);
+    struct timespec time = {0};
+    clock_gettime(clock, &time);
+    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
 extern void *dispatch_get_global_queue(long identifier, unsigned long flags);

@@ -6,7 +6,7 @@ import CGRunDiagnostics
 import GRunLoop
 
 struct CheckFindings {
-    /// The code that runs blocks of the main queue.
+    /// The code that runs blocks of the main queue, or the reason why none has run.
     enum Driver {
         case host
         case run(mode: String)
@@ -14,24 +14,42 @@ struct CheckFindings {
         case foundation
         /// Code that is not this library drains the main queue.
         case otherCode
+        /// libdispatch drains the main queue on another thread. The text is the reason.
+        case libdispatch(String)
         /// The main loop sleeps, although a block waits.
         case sleeping
+        /// A callback has not returned since the check began.
+        case busy
         /// Neither a run nor a host has served the main loop so far.
         case nobody
+        /// The check could not be made.
+        case unknown
 
-        /// The code that runs the present block of the main queue. Call this on the main queue.
-        init(of loop: GRunLoop) {
-            guard GRunLoop.isDrainingMainQueue else {
+        /// The code that runs the present block of the main queue. Call this in the block.
+        init(ofBlockIn loop: GRunLoop) {
+            if let loss = GRunLoop.mainQueueLoss {
+                self = .libdispatch(loss)
+            } else if !GRunLoop.isDrainingMainQueue {
                 self = .otherCode
-                return
-            }
-            let run = loop.lock.withLock { loop.runSightLocked }
-            if cgrun_foundation_is_running() {
+            } else if cgrun_foundation_is_running() {
                 self = .foundation
-            } else if let run, !run.isHosted {
+            } else if let run = loop.lock.withLock({ loop.runSightLocked }), !run.isHosted {
                 self = .run(mode: run.mode.rawValue)
             } else {
                 self = .host
+            }
+        }
+
+        /// The code that keeps the main thread while a block waits.
+        init(ofIdle loop: GRunLoop, _ sight: LoopSight) {
+            if let loss = GRunLoop.mainQueueLoss {
+                self = .libdispatch(loss)
+            } else if let run = loop.lock.withLock({ loop.runSightLocked }), !run.isHosted, sight == .waits {
+                self = .run(mode: run.mode.rawValue)
+            } else if case .isBusy = sight {
+                self = .busy
+            } else {
+                self = .nobody
             }
         }
     }
@@ -39,6 +57,14 @@ struct CheckFindings {
     enum Service: CaseIterable {
         case mainQueue
         case mainActor
+    }
+
+    /// The measurements of one second.
+    struct Idle {
+        let wakeUps: Int
+        /// The processor time of the main thread, in percent.
+        let share: Int
+        let foundationRuns: Int
     }
 
     var start: Nanoseconds = 0
@@ -49,11 +75,13 @@ struct CheckFindings {
     var driver: Driver?
     /// How many of the check's blocks other code has run.
     var otherDrains = 0
-    var isFoundationLoaded = false
+    /// Nil if the check has not looked yet.
+    var isFoundationLoaded: Bool?
     var isFoundationServed = false
-    /// The numbers of one second without work of the check; nil if they were not measured.
-    var wakeUps: Int?
-    var foundationRuns: Int?
+    /// How many runs of Foundation's main run loop have begun that this library has not made.
+    var foundationRuns = 0
+    /// Nil if it was not measured.
+    var idle: Idle?
 
     var missing: [Service] {
         Service.allCases.filter { service in

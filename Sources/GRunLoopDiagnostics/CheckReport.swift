@@ -46,7 +46,7 @@ struct CheckReport {
 
     private var services: [(String, String)] {
         [
-            ("driven by", driver), ("main queue", served(findings.block, as: "a block")),
+            ("driven by", driver), ("main queue", mainQueue),
             ("main actor", actor), ("Foundation", foundation), ("other code", otherCode), ("while idle", idle),
         ]
     }
@@ -57,9 +57,17 @@ struct CheckReport {
         case .run(let mode): "a run of this loop, in mode \(mode)"
         case .foundation: "a run of Foundation's run loop"
         case .otherCode: "other code, which drains the main queue"
+        case .libdispatch(let reason): "libdispatch, on another thread: \(reason)"
         case .sleeping: "a run or a host, which sleeps although a block waits"
+        case .busy: "a callback on the main thread that has not returned yet"
+        case .unknown: "unknown, because no thread could be started for the check"
         case .nobody, nil: "nobody so far: run the main loop of GLib, GTK or this library on the main thread"
         }
+    }
+
+    private var mainQueue: String {
+        if case .libdispatch = findings.driver { return "not served by this loop" }
+        return served(findings.block, as: "a block")
     }
 
     private func served(_ time: Nanoseconds?, as what: String) -> String {
@@ -72,7 +80,8 @@ struct CheckReport {
     }
 
     private var foundation: String {
-        guard findings.isFoundationLoaded else { return "not loaded" }
+        guard let isLoaded = findings.isFoundationLoaded else { return "not checked" }
+        guard isLoaded else { return "not loaded, or linked statically" }
         return findings.isFoundationServed
             ? "served: a timer of RunLoop.main fired"
             : "not served: a timer of RunLoop.main has not fired; if you use such timers, call GRunLoop.main.serve("
@@ -85,13 +94,16 @@ struct CheckReport {
             return "drains the main queue, too, with its own GSource or a timer; remove it, because this library "
                 + "serves the queue"
         }
-        guard let runs = findings.foundationRuns, runs >= 10 else { return "none was seen" }
+        if case .foundation = findings.driver { return "none was seen" }
+        guard let runs = findings.idle?.foundationRuns, runs >= 10 else { return "none was seen" }
         return "runs Foundation's loop \(runs) times a second; remove the timer that does this, and call "
             + "GRunLoop.main.serve(RunLoop.main)"
     }
 
     private var idle: String {
-        findings.wakeUps.map { "the main thread has woken up \($0) times in a second" }
-            ?? "not measured, because the program has ended or a service is missing"
+        guard let idle = findings.idle else {
+            return "not measured, because the program has ended or a service is missing"
+        }
+        return "the main thread has woken up \(idle.wakeUps) times in a second, and used \(idle.share) % of a processor"
     }
 }

@@ -37,8 +37,6 @@ enum StartUpCheck {
 
     static let findings = GuardedFindings()
     private static let hasBegun = Atomic(false)
-    /// How many runs of Foundation's main run loop have begun while this library's loop called nothing.
-    fileprivate static let foundationRuns = Atomic(0)
     private static let hasReported = Atomic(false)
 
     /// Begins the check if it is wanted, once in a process. Called when the main loop is made.
@@ -46,29 +44,34 @@ enum StartUpCheck {
         guard wanted != nil, !GRunLoop.isServedByAnotherCopy, !hasBegun.exchange(true, ordering: .relaxed) else {
             return
         }
-        _ = startDiagnosticsThread { _ in
+        let failure = startDiagnosticsThread { _ in
             setThreadName("start-up check")
             StartUpCheck.check(GRunLoop.main)
             return nil
         }
+        if failure != 0 { findings.withLock { $0.driver = .unknown } }
     }
 
     // MARK: On the thread of the check
 
     private static func check(_ loop: GRunLoop) {
-        let start = Nanoseconds.now()
-        findings.withLock { $0.start = start }
+        // While the loop is watched, it records whether a host polls and which callout it makes.
+        loop.lock.withLock { loop.diagnostics.beginWatchLocked(loop) }?.send()
+        findings.withLock { $0.start = .now() }
         enqueueBlock(on: loop)
         enqueueJob()
-        if wanted == .report, cgrun_foundation_begin_check() { findings.withLock { $0.isFoundationLoaded = true } }
-        waitUntilServed(by: loop, since: start)
-        guard !Fork.isChild else { return }
-        guard wanted == .report else { return logMissing() }
-        if findings.withLock({ $0.missing.isEmpty }) {
-            lookForOthers(loop)
-            measureWakeUps()
+        if wanted == .report {
+            let isLoaded = cgrun_foundation_begin_check()
+            findings.withLock { $0.isFoundationLoaded = isLoaded }
         }
-        report()
+        waitUntilServed(by: loop)
+        guard !Fork.isChild else { return }
+        if wanted == .report, findings.withLock({ $0.missing.isEmpty }) {
+            lookForOthers(loop)
+            measureMainThread()
+        }
+        loop.lock.withLock { loop.diagnostics.endWatchLocked() }
+        if wanted == .report { report() } else { logMissing() }
     }
 
     /// Logs which services are missing, if the loop has slept while their work waited.
@@ -84,7 +87,7 @@ enum StartUpCheck {
                 guard let address else { return }
                 // The main loop lives as long as the process.
                 let loop = Unmanaged<GRunLoop>.fromOpaque(address).takeUnretainedValue()
-                let driver = CheckFindings.Driver(of: loop)
+                let driver = CheckFindings.Driver(ofBlockIn: loop)
                 StartUpCheck.findings.withLock {
                     if $0.block == nil { $0.block = Nanoseconds.now() - $0.start }
                     $0.driver = $0.driver ?? driver
@@ -103,15 +106,23 @@ enum StartUpCheck {
         }
     }
 
-    private static func waitUntilServed(by loop: GRunLoop, since start: Nanoseconds) {
+    /// Returns when the block and the job have run, on whichever thread, or when they count as not served.
+    private static func waitUntilServed(by loop: GRunLoop) {
+        let start = Nanoseconds.now()
         var asleepSince: Nanoseconds?
         while !Fork.isChild {
-            if findings.withLock({ $0.missing.isEmpty }) { return }
+            if findings.withLock({ $0.block != nil && $0.job != nil }) { return }
             let now = Nanoseconds.now()
-            let sleeps = loop.lock.withLock { loop.awaitsMainQueueLocked }
-            asleepSince = sleeps ? asleepSince ?? now : nil
-            if now - start > longestWait || now - (asleepSince ?? now) > patience {
-                return findings.withLock { $0.driver = $0.driver ?? (sleeps ? .sleeping : .nobody) }
+            let (sight, sleeps) = loop.lock.withLock {
+                (loop.diagnostics.sightLocked(of: loop), loop.awaitsMainQueueLocked)
+            }
+            // If another source of a host is being dispatched, the loop's sleep has not ended, but the host is busy.
+            let waits = sight == .waits && sleeps
+            asleepSince = waits ? asleepSince ?? now : nil
+            let hasSlept = now - (asleepSince ?? now) > patience
+            if sight == .hasEnded || hasSlept || now - start > longestWait {
+                let driver: CheckFindings.Driver = hasSlept ? .sleeping : CheckFindings.Driver(ofIdle: loop, sight)
+                return findings.withLock { $0.driver = $0.driver ?? driver }
             }
             usleep(20_000)
         }
@@ -125,54 +136,64 @@ enum StartUpCheck {
         }
     }
 
-    private static func measureWakeUps() {
-        let switches = switchesOfMainThread()
-        let runs = foundationRuns.load(ordering: .relaxed)
+    /// Measures for a second without work of the check.
+    private static func measureMainThread() {
+        let runs = findings.withLock { $0.foundationRuns }
+        guard let switches = switchesOfMainThread() else { return }
+        let time = cgrun_processor_time_of_main_thread()
         sleep(1)
-        let wakeUps = switchesOfMainThread() - switches
+        guard let later = switchesOfMainThread() else { return }
+        let share = Int((cgrun_processor_time_of_main_thread() - time) / 10_000_000)
         findings.withLock {
-            $0.wakeUps = wakeUps
-            $0.foundationRuns = foundationRuns.load(ordering: .relaxed) - runs
+            $0.idle = .init(wakeUps: later - switches, share: share, foundationRuns: $0.foundationRuns - runs)
         }
     }
 
-    /// How often the main thread has waited in the kernel.
-    private static func switchesOfMainThread() -> Int {
-        guard let file = fopen("/proc/self/task/\(getpid())/status", "re") else { return 0 }
+    /// How often the main thread has waited in the kernel; nil if that cannot be read.
+    private static func switchesOfMainThread() -> Int? {
+        guard let file = fopen("/proc/self/task/\(getpid())/status", "re") else { return nil }
         defer { fclose(file) }
         var line = [CChar](repeating: 0, count: 256)
         var count: Int = 0
+        var isFound = false
         while fgets(&line, Int32(line.count), file) != nil {
             withUnsafeMutablePointer(to: &count) { count in
-                _ = withVaList([count]) { vsscanf(line, "voluntary_ctxt_switches: %ld", $0) }
+                isFound = withVaList([count]) { vsscanf(line, "voluntary_ctxt_switches: %ld", $0) } == 1 || isFound
             }
         }
-        return count
+        return isFound ? count : nil
     }
 
     /// Prints the report once.
-    fileprivate static func report() {
-        guard !Fork.isChild, !hasReported.exchange(true, ordering: .relaxed) else { return }
-        let isFoundationServed = cgrun_foundation_timer_fired()
+    ///
+    /// - Parameter isOwn: false in a child process that was forked before the check began.
+    fileprivate static func report(inOwnProcess isOwn: Bool = true) {
         let hasMainLoop = hasBegun.load(ordering: .relaxed)
+        guard !Fork.isChild, hasMainLoop || isOwn, !GRunLoop.isServedByAnotherCopy,
+            !hasReported.exchange(true, ordering: .relaxed)
+        else { return }
+        let isFoundationServed = cgrun_foundation_timer_fired()
         let text = findings.withLock {
             $0.isFoundationServed = isFoundationServed
             return CheckReport(of: $0, hasMainLoop: hasMainLoop).text
         }
-        text.withCString { _ = write(STDERR_FILENO, $0, strlen($0)) }
+        cgrun_print_report(text)
     }
 }
 
 /// Called when the process exits, if `GRUN_CHECK` is set.
 @_cdecl("cgrun_finish_check")
-func finishCheck() {
-    if StartUpCheck.wanted == .report { StartUpCheck.report() }
+func finishCheck(_ isOwnProcess: Bool) {
+    if StartUpCheck.wanted == .report { StartUpCheck.report(inOwnProcess: isOwnProcess) }
 }
 
 /// Called when a run of Foundation's main run loop begins. If this library serves Foundation's loop, this library makes
-/// such runs itself, in a callout.
+/// such runs itself, but never in a callout for a GLib source or a timer.
 @_cdecl("cgrun_note_foundation_run")
 func noteFoundationRun() {
     let loop = GRunLoop.main
-    if loop.lock.withLock({ loop.runSightLocked }) == nil { StartUpCheck.foundationRuns.add(1, ordering: .relaxed) }
+    switch loop.lock.withLock({ loop.runSightLocked?.callout.kind }) {
+    case nil, .context?, .timer?: StartUpCheck.findings.withLock { $0.foundationRuns += 1 }
+    default: break
+    }
 }

@@ -15,8 +15,8 @@
 // Replaces the function that the Swift code would define.
 void cgrun_make_probe(void *probe) __attribute__((visibility("hidden")));
 void cgrun_make_probe(void *probe) { (void)probe; }
-void cgrun_finish_check(void) __attribute__((visibility("hidden")));
-void cgrun_finish_check(void) {}
+void cgrun_finish_check(bool is_own) __attribute__((visibility("hidden")));
+void cgrun_finish_check(bool is_own) { (void)is_own; }
 void cgrun_note_foundation_run(void) __attribute__((visibility("hidden")));
 void cgrun_note_foundation_run(void) {}
 

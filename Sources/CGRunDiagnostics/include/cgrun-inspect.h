@@ -166,6 +166,10 @@ bool cgrun_foundation_is_running(void);
 /// Whether the timer has fired.
 bool cgrun_foundation_timer_fired(void);
 
+/// Writes the report to standard error.
+void cgrun_print_report(const char *text);
+/// The processor time that the main thread has used, in nanoseconds.
+int64_t cgrun_processor_time_of_main_thread(void);
 /// The file that contains libdispatch: a shared library, or the program.
 const char *cgrun_file_of_libdispatch(void);
 /// The version of the loaded GLib. Threads: one at a time.

@@ -91,7 +91,7 @@ enum MainQueue {
         if cgrun_main_queue_owner() != cgrun_main_thread() || isLeft(state) { explainIfLost() }
     }
 
-    private static var lossInWords: String {
+    static var lossInWords: String {
         if isLeft(cgrun_async_main_state()) {
             return
                 "the program's async main has suspended, and Swift's runtime has given the main thread to libdispatch; "
@@ -114,17 +114,6 @@ enum MainQueue {
             "libdispatch treats another thread as the main thread, because it was first loaded there, or because "
             + "dispatchMain() was called before this library was loaded; load libdispatch, and libraries that link "
             + "with it, on the main thread"
-    }
-
-    private static let hasLoggedOther = Atomic(false)
-
-    /// Logs once that other code has drained the queue. Call this function without a lock.
-    static func explainOtherDrain() {
-        guard !hasLoggedOther.exchange(true, ordering: .relaxed) else { return }
-        Log.warning(
-            "other code of this process also drains the main dispatch queue, such as a GSource for libdispatch's "
-                + "eventfd, or a run of Foundation's run loop. Nothing is lost. Remove the GSource, because the main "
-                + "run loop serves the queue, or pass Foundation's run loop to GRunLoop.main.serve(_:). Logged once")
     }
 
     private static let hasLoggedStranding = Atomic(false)
@@ -195,10 +184,6 @@ extension GRunLoop {
             if error != EAGAIN {
                 MainQueue.forgetHandle()
                 loseDescriptorsLocked("read", error)
-            } else if MainQueue.isEmpty {
-                lock.unlock()
-                MainQueue.explainOtherDrain()
-                lock.lock()
             }
             return false
         }

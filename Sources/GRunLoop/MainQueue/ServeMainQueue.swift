@@ -9,7 +9,7 @@ import CGRun
 @_cdecl("grun_serve_main_queue")
 func serveMainQueue() -> CInt {
     guard !Fork.refuses("grun_serve_main_queue") else { return 0 }
-    guard OneCopy.other == nil else { return 1 }
+    guard OneCopy.other == nil else { return MainQueue.isGivenAway ? 0 : 1 }
     _ = GRunLoop.main
     return MainQueue.isOurs ? 1 : 0
 }

@@ -36,6 +36,9 @@ extension GRunLoop {
     /// Whether descriptors are left for an object that another library is about to make. Any thread.
     package static var hasDescriptorsLeft: Bool { cgrun_has_descriptors_left() }
 
+    /// The reason why the main loop cannot serve the main queue; nil if it can.
+    package static var mainQueueLoss: String? { MainQueue.isOurs ? nil : MainQueue.lossInWords }
+
     /// Whether the main thread is draining the main queue.
     package static var isDrainingMainQueue: Bool { MainQueue.isDraining }
 
