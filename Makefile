@@ -142,13 +142,14 @@ inspect-pictures: deps
 ## Builds the site of the documentation in .build/site. BASE is its path on the server, such as /GRunLoop/.
 site: c-deps
 	@$(call install,$(DOCS_PACKAGES) gi-docgen python3-markdown)
-	OUT=.build/site/swift BASE="$(or $(BASE),/)swift" scripts/docs
+	OUT=.build/site/swift BASE="$(patsubst %/,%,$(BASE))/swift" scripts/docs
 	rm -rf .build/site/c
 	scripts/c-reference .build/site/c
-	scripts/site $(BASE)
+	scripts/site $(patsubst %/,%,$(BASE))/
 
 ## Opens the site in a browser, and follows its links. PICTURES is a folder for pictures of its pages.
-check-site: site
+check-site:
+	$(MAKE) site BASE=
 	@$(call install,$(PICTURE_PACKAGES))
 	scripts/browser
 	.build/inspect-venv/bin/python scripts/check-site $(PICTURES)

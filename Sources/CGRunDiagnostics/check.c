@@ -101,22 +101,31 @@ static void on_timer(void *timer, void *info)
     __atomic_add_fetch(&fires, 1, __ATOMIC_RELAXED);
 }
 
-bool cgrun_foundation_begin_check(void)
+bool cgrun_foundation_add_timer(void)
 {
     const void *(*get_main)(void) = (const void *(*)(void))dlsym(RTLD_DEFAULT, "CFRunLoopGetMain");
     double (*now)(void) = (double (*)(void))dlsym(RTLD_DEFAULT, "CFAbsoluteTimeGetCurrent");
-    make_observer new_observer = (make_observer)dlsym(RTLD_DEFAULT, "CFRunLoopObserverCreate");
     make_timer new_timer = (make_timer)dlsym(RTLD_DEFAULT, "CFRunLoopTimerCreate");
-    add add_observer = (add)dlsym(RTLD_DEFAULT, "CFRunLoopAddObserver");
     add add_timer = (add)dlsym(RTLD_DEFAULT, "CFRunLoopAddTimer");
     const void *const *common = dlsym(RTLD_DEFAULT, "kCFRunLoopCommonModes");
-    if (get_main == NULL || now == NULL || new_observer == NULL || new_timer == NULL || add_observer == NULL ||
-        add_timer == NULL || common == NULL)
+    if (get_main == NULL || now == NULL || new_timer == NULL || add_timer == NULL || common == NULL)
         return false;
-    // Both live as long as the process, because a check is made once.
-    add_observer(get_main(), new_observer(NULL, ENTRY, 1, 0, on_entry, NULL), *common);
+    // The timer is released with the process, because a check adds two.
     add_timer(get_main(), new_timer(NULL, now(), 0, 0, 0, on_timer, NULL), *common);
     return true;
+}
+
+bool cgrun_foundation_begin_check(void)
+{
+    const void *(*get_main)(void) = (const void *(*)(void))dlsym(RTLD_DEFAULT, "CFRunLoopGetMain");
+    make_observer new_observer = (make_observer)dlsym(RTLD_DEFAULT, "CFRunLoopObserverCreate");
+    add add_observer = (add)dlsym(RTLD_DEFAULT, "CFRunLoopAddObserver");
+    const void *const *common = dlsym(RTLD_DEFAULT, "kCFRunLoopCommonModes");
+    if (get_main == NULL || new_observer == NULL || add_observer == NULL || common == NULL)
+        return false;
+    // The observer lives as long as the process, because a check is made once.
+    add_observer(get_main(), new_observer(NULL, ENTRY, 1, 0, on_entry, NULL), *common);
+    return cgrun_foundation_add_timer();
 }
 
 bool cgrun_foundation_is_running(void)
@@ -133,4 +142,4 @@ bool cgrun_foundation_is_running(void)
     return mode != NULL;
 }
 
-bool cgrun_foundation_timer_fired(void) { return __atomic_load_n(&fires, __ATOMIC_RELAXED) != 0; }
+uint32_t cgrun_foundation_fires(void) { return __atomic_load_n(&fires, __ATOMIC_RELAXED); }

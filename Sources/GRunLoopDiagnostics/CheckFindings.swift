@@ -12,6 +12,8 @@ struct CheckFindings {
         case run(mode: String)
         /// A run of Foundation's loop, which also serves this library's loop.
         case foundation
+        /// A run of Foundation's loop, which does not serve this library's loop.
+        case foundationAlone
         /// Code that is not this library drains the main queue.
         case otherCode
         /// libdispatch drains the main queue on another thread. The text is the reason.
@@ -30,7 +32,7 @@ struct CheckFindings {
             if let loss = GRunLoop.mainQueueLoss {
                 self = .libdispatch(loss)
             } else if !GRunLoop.isDrainingMainQueue {
-                self = .otherCode
+                self = cgrun_foundation_is_running() ? .foundationAlone : .otherCode
             } else if cgrun_foundation_is_running() {
                 self = .foundation
             } else if let run = loop.lock.withLock({ loop.runSightLocked }), !run.isHosted {
@@ -77,7 +79,8 @@ struct CheckFindings {
     var otherDrains = 0
     /// Nil if the check has not looked yet.
     var isFoundationLoaded: Bool?
-    var isFoundationServed = false
+    /// Nil if the check has not looked a second time.
+    var isFoundationServed: Bool?
     /// How many runs of Foundation's main run loop have begun that this library has not made.
     var foundationRuns = 0
     /// Nil if it was not measured.
@@ -102,19 +105,5 @@ final class GuardedFindings: @unchecked Sendable {
 
     func withLock<Result>(_ body: (inout CheckFindings) -> Result) -> Result {
         lock.withLock { body(&findings) }
-    }
-}
-
-extension CheckFindings.Service {
-    /// The message of the quiet check.
-    var message: String {
-        switch self {
-        case .mainQueue:
-            "the main dispatch queue is not served: a block of DispatchQueue.main has not run, although the main run "
-                + "loop waits. Set GRUN_CHECK=1 for a report"
-        case .mainActor:
-            "the main actor is not served: a job of @MainActor has not run on the main thread, although the main run "
-                + "loop waits. Set GRUN_CHECK=1 for a report"
-        }
     }
 }

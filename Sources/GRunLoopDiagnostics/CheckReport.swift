@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the report of GRUN_CHECK.
+// The text of the report of GRUN_CHECK, and the messages of the quiet check.
 
 import CGRun
 import CGRunDiagnostics
@@ -47,7 +47,7 @@ struct CheckReport {
     private var services: [(String, String)] {
         [
             ("driven by", driver), ("main queue", mainQueue),
-            ("main actor", actor), ("Foundation", foundation), ("other code", otherCode), ("while idle", idle),
+            ("main actor", actor), ("Foundation", foundation), ("other code", otherCode), ("last second", idle),
         ]
     }
 
@@ -56,6 +56,9 @@ struct CheckReport {
         case .host: "a main loop of GLib, such as GTK's"
         case .run(let mode): "a run of this loop, in mode \(mode)"
         case .foundation: "a run of Foundation's run loop"
+        case .foundationAlone:
+            "a run of Foundation's run loop, which does not serve this library's loop; call GRunLoop.main.serve("
+                + "RunLoop.main), and keep the token that it returns"
         case .otherCode: "other code, which drains the main queue"
         case .libdispatch(let reason): "libdispatch, on another thread: \(reason)"
         case .sleeping: "a run or a host, which sleeps although a block waits"
@@ -82,10 +85,10 @@ struct CheckReport {
     private var foundation: String {
         guard let isLoaded = findings.isFoundationLoaded else { return "not checked" }
         guard isLoaded else { return "not loaded, or linked statically" }
-        return findings.isFoundationServed
+        return findings.isFoundationServed == true
             ? "served: a timer of RunLoop.main fired"
             : "not served: a timer of RunLoop.main has not fired; if you use such timers, call GRunLoop.main.serve("
-                + "RunLoop.main) of the product GRunLoopFoundation"
+                + "RunLoop.main) of the product GRunLoopFoundation, and keep the token that it returns"
     }
 
     /// A polling timer runs Foundation's loop at least every 100 ms. A served loop runs only when it has work.
@@ -94,16 +97,33 @@ struct CheckReport {
             return "drains the main queue, too, with its own GSource or a timer; remove it, because this library "
                 + "serves the queue"
         }
-        if case .foundation = findings.driver { return "none was seen" }
+        switch findings.driver {
+        case .foundation, .foundationAlone: return "none was seen"
+        default: break
+        }
         guard let runs = findings.idle?.foundationRuns, runs >= 10 else { return "none was seen" }
-        return "runs Foundation's loop \(runs) times a second; remove the timer that does this, and call "
-            + "GRunLoop.main.serve(RunLoop.main)"
+        return "runs Foundation's loop \(runs) times a second; remove the timer that does this: "
+            + "GRunLoop.main.serve(RunLoop.main) replaces it"
     }
 
     private var idle: String {
         guard let idle = findings.idle else {
             return "not measured, because the program has ended or a service is missing"
         }
-        return "the main thread has woken up \(idle.wakeUps) times in a second, and used \(idle.share) % of a processor"
+        return "\(idle.wakeUps) wake-ups of the main thread, which used \(idle.share) % of a processor"
+    }
+}
+
+extension CheckFindings.Service {
+    /// The message of the quiet check.
+    var message: String {
+        switch self {
+        case .mainQueue:
+            "the main dispatch queue is not served: a block of DispatchQueue.main has not run, although the main run "
+                + "loop waits. Set GRUN_CHECK=1 for a report"
+        case .mainActor:
+            "the main actor is not served: a job of @MainActor has not run on the main thread, although the main run "
+                + "loop waits. Set GRUN_CHECK=1 for a report"
+        }
     }
 }

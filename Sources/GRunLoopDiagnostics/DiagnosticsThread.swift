@@ -25,6 +25,7 @@ func startDiagnosticsThread(
     return error
 }
 
+/// Names the calling thread. `name` is a literal, because passing a `String` to C would allocate memory.
 func setThreadName(_ name: StaticString) {
     cgrun_set_thread_name(UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self))
 }

@@ -163,7 +163,6 @@ final class StallWatcher: @unchecked Sendable {
         stop()
     }
 
-    /// The parameter is a literal, which ends with a NUL, because passing a `String` to C would allocate memory.
     private func wait(from now: Nanoseconds) {
         cgrun_beat_wait(beat, nudges, now.addingSaturating(interval(at: now)))
     }

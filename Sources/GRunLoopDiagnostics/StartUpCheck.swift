@@ -37,7 +37,10 @@ enum StartUpCheck {
 
     static let findings = GuardedFindings()
     private static let hasBegun = Atomic(false)
-    private static let hasReported = Atomic(false)
+    /// Held while the report is printed, so that an exit on another thread waits for it.
+    private static let reportLock = Lock.take()
+    /// Guarded by `reportLock`.
+    private nonisolated(unsafe) static var hasReported = false
 
     /// Begins the check if it is wanted, once in a process. Called when the main loop is made.
     static func begin() {
@@ -68,6 +71,7 @@ enum StartUpCheck {
         guard !Fork.isChild else { return }
         if wanted == .report, findings.withLock({ $0.missing.isEmpty }) {
             lookForOthers(loop)
+            lookForFoundation()
             measureMainThread()
         }
         loop.lock.withLock { loop.diagnostics.endWatchLocked() }
@@ -77,7 +81,7 @@ enum StartUpCheck {
     /// Logs which services are missing, if the loop has slept while their work waited.
     private static func logMissing() {
         guard case .sleeping = findings.withLock({ $0.driver }) else { return }
-        findings.withLock { $0.missing }.forEach { Log.critical($0.message) }
+        findings.withLock { $0.missing }.forEach { Log.warning($0.message) }
     }
 
     private static func enqueueBlock(on loop: GRunLoop) {
@@ -136,6 +140,17 @@ enum StartUpCheck {
         }
     }
 
+    /// Asks a second time whether a timer of Foundation fires, because the program may have run Foundation's loop only
+    /// at its start.
+    private static func lookForFoundation() {
+        guard findings.withLock({ $0.isFoundationLoaded == true }) else { return }
+        let fires = cgrun_foundation_fires()
+        _ = cgrun_foundation_add_timer()
+        usleep(200_000)
+        let isServed = cgrun_foundation_fires() != fires
+        findings.withLock { $0.isFoundationServed = isServed }
+    }
+
     /// Measures for a second without work of the check.
     private static func measureMainThread() {
         let runs = findings.withLock { $0.foundationRuns }
@@ -169,12 +184,14 @@ enum StartUpCheck {
     /// - Parameter isOwn: false in a child process that was forked before the check began.
     fileprivate static func report(inOwnProcess isOwn: Bool = true) {
         let hasMainLoop = hasBegun.load(ordering: .relaxed)
-        guard !Fork.isChild, hasMainLoop || isOwn, !GRunLoop.isServedByAnotherCopy,
-            !hasReported.exchange(true, ordering: .relaxed)
-        else { return }
-        let isFoundationServed = cgrun_foundation_timer_fired()
+        guard !Fork.isChild, hasMainLoop || isOwn, !GRunLoop.isServedByAnotherCopy else { return }
+        reportLock.lock()
+        defer { reportLock.unlock() }
+        if hasReported { return }
+        hasReported = true
+        let hasFired = cgrun_foundation_fires() > 0
         let text = findings.withLock {
-            $0.isFoundationServed = isFoundationServed
+            if $0.isFoundationServed == nil { $0.isFoundationServed = hasFired }
             return CheckReport(of: $0, hasMainLoop: hasMainLoop).text
         }
         cgrun_print_report(text)

@@ -8,7 +8,6 @@ struct Child {
     static let folder = (CommandLine.arguments[0] as NSString).deletingLastPathComponent
 
     let output: String
-    let errors: String
     /// How the child has ended, if not as it should.
     let failure: String?
 
@@ -17,9 +16,9 @@ struct Child {
         process.executableURL = URL(fileURLWithPath: Child.folder + "/" + program)
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { $1 }
-        let (output, errors) = (Pipe(), Pipe())
+        let output = Pipe()
         process.standardOutput = output
-        process.standardError = errors
+        process.standardError = FileHandle.nullDevice
         do { try process.run() } catch { fatalError("\(program): \(error)") }
         let pid = process.processIdentifier
         let timer = DispatchSource.makeTimerSource(queue: .global())
@@ -27,7 +26,6 @@ struct Child {
         timer.schedule(deadline: .now() + seconds)
         timer.activate()
         self.output = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        self.errors = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
         timer.cancel()
         failure =

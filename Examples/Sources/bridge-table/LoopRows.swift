@@ -37,7 +37,7 @@ extension Rows {
         guard hasBegun.value > 0 else { return "the task never runs" }
         // libdispatch never drains the queue inside one of its blocks. The blocks of a run loop do run there.
         return blocks.value == 0 && performs.value == 10
-            ? "waits; blocks of the loop run" : counted(blocks.value, of: 10)
+            ? "waits, but `GRunLoop.main.async` runs" : counted(blocks.value, of: 10)
     }
 
     /// Runs a loop for half a second, as a modal dialog does. Meanwhile another thread enqueues 10 blocks on the main
@@ -59,30 +59,24 @@ extension Rows {
         return (blocks.value, performs.value)
     }
 
-    /// A drag runs a loop of its own. What else the program does in the background should wait.
+    /// A drag runs a loop of its own. Timers of Foundation in the default mode should wait.
     static func drag(_ bridge: Bridge) -> String {
         let loop = MainLoop()
-        let (background, moves) = (Count(), Count())
+        let (before, during) = (Count(), Number())
+        let timer = Timer.scheduledTimer(withTimeInterval: 0.02, repeats: true) { _ in before.increment() }
+        loop.run(atMost: 0.5)
+        let hasTimers = before.value > 0
         onIdle {
-            if bridge == .grunloop {
-                let main = GRunLoop.main
-                main.add(timer { background.increment() }, forMode: .default)
-                main.add(timer { moves.increment() }, forMode: "drag")
-                main.run(mode: "drag", for: .milliseconds(500))
-            } else {
-                onTimeout(every: 10) { background.increment() }
-                onTimeout(every: 10) { moves.increment() }
-                MainLoop().run(atMost: 0.5)
-            }
+            let pushed = bridge == .grunloop ? try? GRunLoop.main.push(ambientMode: .tracking) : nil
+            let count = before.value
+            MainLoop().run(atMost: 0.5)
+            during.set(before.value - count)
+            pushed?.pop()
             loop.quit()
         }
         loop.run(atMost: 5)
-        guard moves.value > 20 else { return "the drag stands still" }
-        return background.value == 0 ? "waits" : "disturbs it"
-    }
-
-    private static func timer(_ body: @escaping @Sendable () -> Void) -> GRunLoop.Timer {
-        GRunLoop.Timer(interval: .milliseconds(10), repeats: true) { _ in body() }
+        timer.invalidate()
+        return !hasTimers ? "no such timers" : during.value <= 1 ? "wait" : "disturb it"
     }
 
     /// Another program measures, because only the main function of a program can be async.
@@ -110,24 +104,21 @@ extension Rows {
     static func latency(_ bridge: Bridge) -> String {
         let loop = MainLoop()
         let latencies = Latencies()
+        // At random times, so that a poll is as likely right before a block as right after it.
         Thread.detachNewThread {
-            let done = DispatchSemaphore(value: 0)
-            for _ in 0..<100 {
-                usleep(.random(in: 0...20_000))
+            for _ in 0..<150 {
+                usleep(.random(in: 0...40_000))
                 let start = DispatchTime.now()
-                post(to: bridge) {
-                    latencies.add(since: start)
-                    done.signal()
-                }
-                done.wait()
+                post(to: bridge) { latencies.add(since: start) }
             }
+            usleep(100_000)
             loop.quit()
         }
         loop.run(atMost: 15)
         guard let median = latencies.microseconds(0.5), let late = latencies.microseconds(0.99) else {
             return "never runs"
         }
-        return "\(milliseconds(median)), \(milliseconds(late))"
+        return "\(text(microseconds: median)), \(text(microseconds: late))"
     }
 
     /// Another thread always has up to 1,000 blocks under way, each of which works for 20 us. GTK draws in sources of
@@ -195,8 +186,8 @@ extension Rows {
             works = mainQueue(bridge) == "runs"
         }
         let wakeUps = wakeUpsASecond()
-        guard works else { return "do not work" }
-        return "work, \(wakeUps <= 1 ? "no" : "\(wakeUps)") wake-ups a second"
+        guard works else { return "never runs" }
+        return "runs, \(wakeUps <= 1 ? "no" : "\(wakeUps)") wake-ups a second"
     }
 }
 

@@ -13,7 +13,7 @@ final class Number: Sendable {
 }
 
 /// Rounds microseconds as a table shows them: in microseconds below 1 ms.
-func milliseconds(_ microseconds: Double) -> String {
+func text(microseconds: Double) -> String {
     microseconds < 1000 ? "\(Int(microseconds.rounded())) us" : "\(Int((microseconds / 1000).rounded())) ms"
 }
 

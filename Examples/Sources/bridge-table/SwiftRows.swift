@@ -18,6 +18,13 @@ extension Rows {
         count { done in Task { await MainActor.run { done() } } }
     }
 
+    /// The main queue while a timer of Foundation's fires 50 times a second.
+    static func mainQueueBesideTimer(_ bridge: Bridge) -> String {
+        let timer = Timer.scheduledTimer(withTimeInterval: 0.02, repeats: true) { _ in }
+        defer { timer.invalidate() }
+        return mainQueue(bridge)
+    }
+
     static func perform(_ bridge: Bridge) -> String {
         count { done in RunLoop.main.perform { done() } }
     }
@@ -49,7 +56,7 @@ extension Rows {
         }
         loop.run(atMost: 4)
         guard let median = lateness.microseconds(0.5) else { return "never resumes" }
-        return "resumes \(milliseconds(median)) late"
+        return "resumes \(text(microseconds: median)) late"
     }
 
     static func timers(_ bridge: Bridge) -> String {
@@ -63,7 +70,7 @@ extension Rows {
 
     static func process(_ bridge: Bridge) -> String {
         let loop = MainLoop()
-        let ticks = Count()
+        let (ticks, meanwhile) = (Count(), Number())
         onTimeout(every: 10) { ticks.increment() }
         onIdle {
             let before = ticks.value
@@ -72,11 +79,11 @@ extension Rows {
             process.arguments = ["0.5"]
             try? process.run()
             process.waitUntilExit()
-            counted.set(ticks.value - before)
+            meanwhile.set(ticks.value - before)
             loop.quit()
         }
         loop.run(atMost: 5)
-        return counted.value >= 20 ? "goes on" : "stands still"
+        return meanwhile.value >= 20 ? "goes on" : "stands still"
     }
 
     static func session(_ bridge: Bridge) -> String {
@@ -93,5 +100,3 @@ extension Rows {
         return counted(count.value, of: 1)
     }
 }
-
-private let counted = Number()

@@ -163,8 +163,10 @@ void cgrun_notice_put_frames(cgrun_notice *notice, const cgrun_sample *sample);
 bool cgrun_foundation_begin_check(void);
 /// Whether a run of Foundation's main run loop is on the stack. Call this function on the main thread.
 bool cgrun_foundation_is_running(void);
-/// Whether the timer has fired.
-bool cgrun_foundation_timer_fired(void);
+/// Adds another timer, which fires once.
+bool cgrun_foundation_add_timer(void);
+/// How many of these timers have fired.
+uint32_t cgrun_foundation_fires(void);
 
 /// Writes the report to standard error.
 void cgrun_print_report(const char *text);

@@ -29,7 +29,7 @@ package enum Log {
     }
 
     /// Logs a problem that is not a wrong call.
-    package static func critical(_ message: String) {
+    static func critical(_ message: String) {
         cgrun_log_critical(message)
     }
 

@@ -83,8 +83,8 @@ GRunLoop *grun_loop_get_main (void);
  *
  * Threads: any. Core Foundation: none.
  *
- * Returns: %TRUE if every iteration of the default #GMainContext on the main thread serves the main queue; %FALSE if
- *   another thread owns the queue, or in a forked child
+ * Returns: %TRUE if the main run loop serves the main queue, in its common modes; %FALSE if another thread owns the
+ *   queue, or in a forked child
  */
 GRUN_AVAILABLE_IN_1_0
 gboolean grun_serve_main_queue (void);
