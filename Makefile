@@ -142,6 +142,7 @@ inspect-pictures: deps
 ## Builds the site of the documentation in .build/site. BASE is its path on the server, such as /GRunLoop/.
 site: c-deps
 	@$(call install,$(DOCS_PACKAGES) gi-docgen python3-markdown)
+	mkdir -p .build/site
 	OUT=.build/site/swift BASE="$(patsubst %/,%,$(BASE))/swift" scripts/docs
 	rm -rf .build/site/c
 	scripts/c-reference .build/site/c

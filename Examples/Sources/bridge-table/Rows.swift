@@ -29,7 +29,7 @@ enum Rows {
         Row(name: "session", title: "`URLSession` on the main queue", measure: session),
         Row(name: "nested", title: "main queue in a modal loop, started by a button", measure: nestedInCallback),
         Row(name: "nested-task", title: "main queue in a modal loop, started by a task", measure: nestedInTask),
-        Row(name: "mode", title: "such timers in the default mode, during a drag", measure: drag),
+        Row(name: "mode", title: "default-mode timers of Foundation, during a drag", measure: drag),
         Row(name: "async", title: "main actor in an `async` main, as in tests", measure: asyncMain),
         Row(name: "idle", title: "wake-ups a second while idle", measure: idle),
         Row(name: "latency", title: "latency: median, 99th percentile", measure: latency),
