@@ -145,6 +145,44 @@ extension SocketPair {
         }
     }
 
+    @Test("a peer that writes a sender is no other caller: it has no sender, and the user of its socket")
+    func forgedSender() async throws {
+        try await onWorker { worker in
+            let (server, client) = try await worker.peers()
+            let (callers, caller) = AsyncStream<(String?, UInt32, Int32)>.makeStream()
+            var interface = DBus.Interface("org.grun.Test")
+            interface.method("Who") {
+                let invocation = try #require(DBus.Invocation.current)
+                caller.yield((invocation.sender, try await invocation.userID(), try await invocation.processID()))
+            }
+            let exported = try server.export(interface, at: "/t")
+            // The peer answers as if it were the bus.
+            var bus = DBus.Interface("org.freedesktop.DBus")
+            bus.method("GetConnectionUnixUser") { (_: String) in getuid() + 1 }
+            bus.method("GetConnectionUnixProcessID") { (_: String) in UInt32(1) }
+            let answers = try client.export(bus, at: "/org/freedesktop/DBus")
+            let signals = try server.signals(interface: "org.grun.Test")
+
+            for message in [
+                g_dbus_message_new_method_call(nil, "/t", "org.grun.Test", "Who"),
+                g_dbus_message_new_signal("/t", "org.grun.Test", "Moved"),
+            ] {
+                let message = try #require(message)
+                g_dbus_message_set_sender(message, ":1.1")
+                #expect(g_dbus_connection_send_message(client.pointer, message, .init(rawValue: 0), nil, nil) != 0)
+                g_object_unref(UnsafeMutableRawPointer(message))
+            }
+            var found = callers.makeAsyncIterator()
+            let (sender, user, process) = try #require(await found.next())
+            #expect(sender == nil && user == getuid() && process == getpid())
+            var received = signals.makeAsyncIterator()
+            let signal = try #require(try await received.next())
+            #expect(signal.member == "Moved" && signal.sender == nil)
+            exported.unexport()
+            answers.unexport()
+        }
+    }
+
     @Test("an own interface Properties gets any arguments")
     func ownProperties() async throws {
         try await onWorker { worker in

@@ -33,7 +33,8 @@ extension DBus {
         init(full object: OpaquePointer, on connection: Connection) {
             (self.object, self.connection) = (object, connection)
             func text(_ pointer: UnsafePointer<CChar>?) -> String? { pointer.map { String(cString: $0) } }
-            sender = text(g_dbus_method_invocation_get_sender(object))
+            // Without a bus, the peer itself writes this field.
+            sender = connection.uniqueName == nil ? nil : text(g_dbus_method_invocation_get_sender(object))
             path = ObjectPath(text(g_dbus_method_invocation_get_object_path(object)) ?? "")
             member = text(g_dbus_method_invocation_get_method_name(object)) ?? ""
             let list = g_dbus_message_get_unix_fd_list(g_dbus_method_invocation_get_message(object))

@@ -158,12 +158,14 @@ extension DBus.Connection {
         let (path, argument) = match.isLocal ? (nil, nil) : (match.path?.description, match.argument0)
         return g_dbus_connection_signal_subscribe(
             pointer, match.sender, match.interface, match.member, path, argument, match.flags,
-            { _, sender, path, interface, member, body, data in
+            { connection, sender, path, interface, member, body, data in
                 guard let path, let interface, let member, let body,
                     let handler = CallbackTable.object(data, as: SignalHandler.self)
                 else { return }
+                // Without a bus, the peer itself writes the sender.
+                let hasBus = g_dbus_connection_get_unique_name(connection) != nil
                 let signal = DBus.Signal(
-                    sender: sender.map { String(cString: $0) }, path: DBus.ObjectPath(String(cString: path)),
+                    sender: hasBus ? sender.map { String(cString: $0) } : nil, path: DBus.ObjectPath(String(cString: path)),
                     interface: String(cString: interface), member: String(cString: member),
                     body: Variant(retaining: body))
                 handler.call(signal)
