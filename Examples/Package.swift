@@ -35,7 +35,8 @@ let package = Package(
             name: "gtk4-window", dependencies: ["Panel", "CGtk4", argumentParser], swiftSettings: strict),
 
         // A window that Foundation feeds, by what lives on RunLoop.main.
-        .executableTarget(name: "gtk4-foundation", dependencies: [loop, foundation, "CGtk4"], swiftSettings: strict),
+        .executableTarget(
+            name: "gtk4-foundation", dependencies: [loop, foundation, "CGtk4", "Measuring"], swiftSettings: strict),
 
         // A window that copies a file: GTK and GIO awaited by tasks of the main actor.
         .executableTarget(name: "gtk4-copier", dependencies: [loop, gioAwaited, "CGtk4"], swiftSettings: strict),
@@ -50,7 +51,7 @@ let package = Package(
         // The file dialog of the desktop's portal.
         .executableTarget(name: "portal-choose", dependencies: [loop, gioAwaited], swiftSettings: strict),
 
-        // What four ways to serve Swift in a GTK program do, and this library beside another one.
+        // Four ways to serve Swift in a GTK program, measured, and this library beside another one.
         .target(name: "Measuring", dependencies: [glib], swiftSettings: strict),
         .target(name: "Bridges", dependencies: [loop, foundation, glib], swiftSettings: strict),
         .executableTarget(

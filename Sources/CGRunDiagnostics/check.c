@@ -77,10 +77,21 @@ const char *cgrun_glib_version(void)
     return text;
 }
 
-typedef const void *(*make_observer)(
-    const void *, unsigned long, unsigned char, long, void (*)(void *, unsigned long, void *), void *);
-typedef const void *(*make_timer)(const void *, double, double, unsigned long, long, void (*)(void *, void *), void *);
-typedef void (*add)(const void *, const void *, const void *);
+// MARK: Foundation
+
+/// Foundation's functions. `get_main` is NULL if Foundation is not loaded.
+static struct {
+    const void *(*get_main)(void);
+    double (*now)(void);
+    const void *(*new_observer)(
+        const void *, unsigned long, unsigned char, long, void (*)(void *, unsigned long, void *), void *);
+    void (*add_observer)(const void *, const void *, const void *);
+    const void *(*new_timer)(const void *, double, double, unsigned long, long, void (*)(void *, void *), void *);
+    void (*add_timer)(const void *, const void *, const void *);
+    const void *(*copy_mode)(const void *);
+    void (*release)(const void *);
+    const void *const *common_modes;
+} foundation;
 
 enum { ENTRY = 1 };
 
@@ -101,44 +112,44 @@ static void on_timer(void *timer, void *info)
     __atomic_add_fetch(&fires, 1, __ATOMIC_RELAXED);
 }
 
-bool cgrun_foundation_add_timer(void)
+/// Stores the address of a symbol, and returns whether the symbol exists.
+static bool find(const char *name, void *place)
 {
-    const void *(*get_main)(void) = (const void *(*)(void))dlsym(RTLD_DEFAULT, "CFRunLoopGetMain");
-    double (*now)(void) = (double (*)(void))dlsym(RTLD_DEFAULT, "CFAbsoluteTimeGetCurrent");
-    make_timer new_timer = (make_timer)dlsym(RTLD_DEFAULT, "CFRunLoopTimerCreate");
-    add add_timer = (add)dlsym(RTLD_DEFAULT, "CFRunLoopAddTimer");
-    const void *const *common = dlsym(RTLD_DEFAULT, "kCFRunLoopCommonModes");
-    if (get_main == NULL || now == NULL || new_timer == NULL || add_timer == NULL || common == NULL)
-        return false;
-    // The timer is released with the process, because a check adds two.
-    add_timer(get_main(), new_timer(NULL, now(), 0, 0, 0, on_timer, NULL), *common);
-    return true;
+    void *found = dlsym(RTLD_DEFAULT, name);
+    memcpy(place, &found, sizeof found);
+    return found != NULL;
 }
 
 bool cgrun_foundation_begin_check(void)
 {
-    const void *(*get_main)(void) = (const void *(*)(void))dlsym(RTLD_DEFAULT, "CFRunLoopGetMain");
-    make_observer new_observer = (make_observer)dlsym(RTLD_DEFAULT, "CFRunLoopObserverCreate");
-    add add_observer = (add)dlsym(RTLD_DEFAULT, "CFRunLoopAddObserver");
-    const void *const *common = dlsym(RTLD_DEFAULT, "kCFRunLoopCommonModes");
-    if (get_main == NULL || new_observer == NULL || add_observer == NULL || common == NULL)
+    bool is_loaded = find("CFAbsoluteTimeGetCurrent", &foundation.now) &&
+        find("CFRunLoopObserverCreate", &foundation.new_observer) &&
+        find("CFRunLoopAddObserver", &foundation.add_observer) &&
+        find("CFRunLoopTimerCreate", &foundation.new_timer) && find("CFRunLoopAddTimer", &foundation.add_timer) &&
+        find("CFRunLoopCopyCurrentMode", &foundation.copy_mode) && find("CFRelease", &foundation.release) &&
+        find("kCFRunLoopCommonModes", &foundation.common_modes) && find("CFRunLoopGetMain", &foundation.get_main);
+    if (!is_loaded)
         return false;
-    // The observer lives as long as the process, because a check is made once.
-    add_observer(get_main(), new_observer(NULL, ENTRY, 1, 0, on_entry, NULL), *common);
-    return cgrun_foundation_add_timer();
+    // The observer and the timers are never released, because a check is made once.
+    const void *observer = foundation.new_observer(NULL, ENTRY, 1, 0, on_entry, NULL);
+    foundation.add_observer(foundation.get_main(), observer, *foundation.common_modes);
+    cgrun_foundation_add_timer();
+    return true;
+}
+
+void cgrun_foundation_add_timer(void)
+{
+    const void *timer = foundation.new_timer(NULL, foundation.now(), 0, 0, 0, on_timer, NULL);
+    foundation.add_timer(foundation.get_main(), timer, *foundation.common_modes);
 }
 
 bool cgrun_foundation_is_running(void)
 {
-    const void *(*get_main)(void) = (const void *(*)(void))dlsym(RTLD_DEFAULT, "CFRunLoopGetMain");
-    const void *(*copy_mode)(const void *) =
-        (const void *(*)(const void *))dlsym(RTLD_DEFAULT, "CFRunLoopCopyCurrentMode");
-    void (*release)(const void *) = (void (*)(const void *))dlsym(RTLD_DEFAULT, "CFRelease");
-    if (get_main == NULL || copy_mode == NULL || release == NULL)
+    if (foundation.get_main == NULL)
         return false;
-    const void *mode = copy_mode(get_main());
+    const void *mode = foundation.copy_mode(foundation.get_main());
     if (mode != NULL)
-        release(mode);
+        foundation.release(mode);
     return mode != NULL;
 }
 

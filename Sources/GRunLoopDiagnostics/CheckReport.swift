@@ -6,17 +6,17 @@ import CGRunDiagnostics
 import GRunLoop
 import Glibc
 
-struct CheckReport {
-    /// The newest version of Swift that this release was tested with. StartUpCheck.isNeeded has the next version.
-    private static let testedSwift = "6.3"
-    #if compiler(>=6.5)
-        private static let swift = "6.5 or later"
-    #elseif compiler(>=6.4)
-        private static let swift = "6.4"
+/// The versions of Swift. Change all three lines when a newer version was tested.
+enum Toolchain {
+    static let tested = "6.3"
+    #if compiler(>=6.4)
+        static let (compiled, isUntested) = ("6.4 or later", true)
     #else
-        private static let swift = "6.3"
+        static let (compiled, isUntested) = ("6.3", false)
     #endif
+}
 
+struct CheckReport {
     private let findings: CheckFindings
     private let hasMainLoop: Bool
 
@@ -38,7 +38,7 @@ struct CheckReport {
     private var versions: [(String, String)] {
         [
             ("library", "in \(String(cString: cgrun_own_file()))"),
-            ("Swift", "compiled with \(Self.swift); tested with \(Self.testedSwift)"),
+            ("Swift", "compiled with \(Toolchain.compiled); tested with \(Toolchain.tested)"),
             ("libdispatch", "in \(String(cString: cgrun_file_of_libdispatch()))"),
             ("GLib", String(cString: cgrun_glib_version())),
         ]

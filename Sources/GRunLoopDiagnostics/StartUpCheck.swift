@@ -21,11 +21,7 @@ enum StartUpCheck {
     /// The check that this process makes; nil if it makes none.
     static let wanted: Kind? = {
         guard let text = cgrun_environment("GRUN_CHECK").map({ String(cString: $0) }), !text.isEmpty else {
-            #if compiler(>=6.4)
-                return .quiet
-            #else
-                return nil
-            #endif
+            return Toolchain.isUntested ? .quiet : nil
         }
         return text == "quiet" ? .quiet : text == "0" ? nil : .report
     }()
@@ -60,13 +56,14 @@ enum StartUpCheck {
     private static func check(_ loop: GRunLoop) {
         // While the loop is watched, it records whether a host polls and which callout it makes.
         loop.lock.withLock { loop.diagnostics.beginWatchLocked(loop) }?.send()
-        findings.withLock { $0.start = .now() }
-        enqueueBlock(on: loop)
-        enqueueJob()
+        // First, because the blocks ask whether Foundation's loop runs.
         if wanted == .report {
             let isLoaded = cgrun_foundation_begin_check()
             findings.withLock { $0.isFoundationLoaded = isLoaded }
         }
+        findings.withLock { $0.start = .now() }
+        enqueueBlock(on: loop)
+        enqueueJob()
         waitUntilServed(by: loop)
         guard !Fork.isChild else { return }
         if wanted == .report, findings.withLock({ $0.missing.isEmpty }) {
@@ -145,7 +142,7 @@ enum StartUpCheck {
     private static func lookForFoundation() {
         guard findings.withLock({ $0.isFoundationLoaded == true }) else { return }
         let fires = cgrun_foundation_fires()
-        _ = cgrun_foundation_add_timer()
+        cgrun_foundation_add_timer()
         usleep(200_000)
         let isServed = cgrun_foundation_fires() != fires
         findings.withLock { $0.isFoundationServed = isServed }

@@ -170,10 +170,11 @@ private final class Meeting: Sendable {
                 GRunLoop.Timer(interval: .milliseconds(2), repeats: true) { _ in
                     fires.increment()
                     loop.async { blocks.increment() }
-                    if fires.value == 20 { loop.stop() }
+                    // On a busy machine, the timer may be due in each of the first passes.
+                    if fires.value >= 20, messages.value > 20 { loop.stop() }
                 }, forMode: .default)
             #expect(loop.run(for: .seconds(30)) == .stopped)
-            #expect(fires.value == 20 && blocks.value >= 19 && messages.value >= 10)
+            #expect(fires.value >= 20 && blocks.value >= fires.value - 1 && messages.value > 20)
             port.invalidate()
         }
     }

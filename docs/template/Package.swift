@@ -8,7 +8,7 @@ let package = Package(
     name: "template",
     dependencies: [.package(url: "https://example.org/YOUR-FORK/GRunLoop", branch: "main")],
     targets: [
-        // What both programs share.
+        // The code that both programs share.
         .target(name: "Clock", dependencies: [loop]),
         // A daemon. SIGTERM ends it.
         .executableTarget(name: "service", dependencies: ["Clock", loop]),

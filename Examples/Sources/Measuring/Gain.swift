@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program gains from this library: the same measurements in the program before the change and after it.
+// The gain of a program: the same measurements before the program uses this library and after that.
 
 import CGRunGLib
 import Foundation
@@ -37,14 +37,22 @@ public enum Gain {
         return line.flatMap { Int($0.split(separator: "\t")[1]) } ?? 0
     }
 
-    /// The median time to a block of the main queue, in microseconds; -1 if no block runs.
     private static func latency() -> Int {
+        medianTime { done in DispatchQueue.main.async(execute: done) }
+    }
+
+    private static func idleCallbacks() -> Int {
+        medianTime { done in onIdle(priority: G_PRIORITY_DEFAULT, done) }
+    }
+
+    /// The median time until the main thread calls a closure, in microseconds; -1 if it calls none.
+    private static func medianTime(_ enqueue: (@escaping @Sendable () -> Void) -> Void) -> Int {
         let latencies = Latencies()
         for _ in 0..<40 {
             usleep(.random(in: 0...20_000))
             let done = DispatchSemaphore(value: 0)
             let start = DispatchTime.now()
-            DispatchQueue.main.async {
+            enqueue {
                 latencies.add(since: start)
                 done.signal()
             }
@@ -74,32 +82,16 @@ public enum Gain {
         return count.value
     }
 
-    /// The median time to an idle callback of GLib's, in microseconds; -1 if no callback runs.
-    private static func idleCallbacks() -> Int {
-        let latencies = Latencies()
-        for _ in 0..<40 {
-            usleep(.random(in: 0...20_000))
-            let done = DispatchSemaphore(value: 0)
-            let start = DispatchTime.now()
-            onIdle(priority: G_PRIORITY_DEFAULT) {
-                latencies.add(since: start)
-                done.signal()
-            }
-            guard done.wait(timeout: start + 1) == .success else { break }
-        }
-        return latencies.microseconds(0.5).map { Int($0) } ?? -1
-    }
-
     /// How many of 10 blocks of the main queue run while a handler of the program runs a loop of its own.
     private static func blocksInADialog(
         _ nested: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) -> Int {
-        let (count, inDialog) = (Count(), Count())
+        let (count, inDialog) = (Count(), Number())
         let isOver = DispatchSemaphore(value: 0)
         nested {
             Thread.detachNewThread { for _ in 0..<10 { DispatchQueue.main.async { count.increment() } } }
             MainLoop().run(atMost: 0.3)
-            for _ in 0..<count.value { inDialog.increment() }
+            inDialog.set(count.value)
             isOver.signal()
         }
         _ = isOver.wait(timeout: .now() + 3)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cells of the table and the pairs of programs measure with.
+// Counters, latencies and main loops for the cells of the table and for the pairs of programs.
 
 import CGRunGLib
 import Dispatch
@@ -12,6 +12,14 @@ public final class Count: Sendable {
     public init() {}
     public var value: Int { number.load(ordering: .relaxed) }
     @discardableResult public func increment() -> Int { number.add(1, ordering: .relaxed).newValue }
+}
+
+/// A number that one thread sets and another reads.
+public final class Number: Sendable {
+    private let number = Atomic(0)
+    public init() {}
+    public var value: Int { number.load(ordering: .relaxed) }
+    public func set(_ value: Int) { number.store(value, ordering: .relaxed) }
 }
 
 /// Latencies in nanoseconds, which any thread may add.

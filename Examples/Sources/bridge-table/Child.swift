@@ -20,9 +20,9 @@ struct Child {
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         do { try process.run() } catch { fatalError("\(program): \(error)") }
-        let pid = process.processIdentifier
         let timer = DispatchSource.makeTimerSource(queue: .global())
-        timer.setEventHandler { kill(pid, SIGKILL) }
+        // Does nothing once the process was reaped, because another process may have its number then.
+        timer.setEventHandler { process.terminate() }
         timer.schedule(deadline: .now() + seconds)
         timer.activate()
         self.output = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
@@ -32,7 +32,7 @@ struct Child {
             switch (process.terminationReason, process.terminationStatus) {
             case (.exit, 0): nil
             case (.exit, let status): "exits with \(status)"
-            case (_, SIGKILL): "hangs"
+            case (_, SIGTERM): "hangs"
             case (_, let signal): "crashes (signal \(signal))"
             }
     }

@@ -121,7 +121,7 @@ extension Rows {
         return "\(text(microseconds: median)), \(text(microseconds: late))"
     }
 
-    /// Another thread always has up to 1,000 blocks under way, each of which works for 20 us. GTK draws in sources of
+    /// Another thread always has up to 1,000 unfinished blocks. Each block works for 20 us. GTK draws in sources of
     /// priority 120.
     static func flood(_ bridge: Bridge) -> String {
         let loop = MainLoop()

@@ -12,7 +12,7 @@ struct Row: Sendable {
     let measure: @Sendable (Bridge) -> String
 }
 
-/// What a cell says of a count.
+/// The text of a cell for a count.
 func counted(_ count: Int, of expected: Int) -> String {
     count == 0 ? "never runs" : count == expected ? "runs" : "\(count) of \(expected) run"
 }

@@ -2,9 +2,9 @@
 // The window's self-check: which parts have arrived, and whether the timer was delayed.
 
 import Foundation
+import Measuring
 
 @MainActor final class Check {
-    private static let page = String(repeating: "x", count: 1000)
     private var told: [Part: String] = [:]
     private var ticks: [ContinuousClock.Instant] = []
 
@@ -29,7 +29,7 @@ import Foundation
         let lines: [(Part, Bool, String)] = [
             (.timer, ticks.count >= 20 && late <= ticks.count / 10, ", \(late) late by 40 ms and more"),
             (.process, told[.process]?.hasPrefix("Linux ") == true, ""),
-            (.session, told[.session] == "\(Self.page.utf8.count) bytes", ""),
+            (.session, told[.session] == "\(OnePage.length) bytes", ""),
             (.notifications, isSparse(told[.notifications]), ""),
         ]
         for (part, holds, further) in lines {
@@ -43,30 +43,5 @@ import Foundation
     private func isSparse(_ text: String?) -> Bool {
         let numbers = (text ?? "").split { !$0.isNumber }.compactMap { Int($0) }
         return numbers.count == 2 && numbers[0] >= 10 && 2 * numbers[0] <= numbers[1]
-    }
-
-    /// Starts a server on this machine that sends one page, and returns the page's address.
-    func address() throws -> String {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isListening = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, size) == 0 && listen(listener, 1) == 0 && getsockname(listener, $0, &size) == 0
-            }
-        }
-        guard isListening else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
-        let answer = "HTTP/1.1 200 OK\r\nContent-Length: \(Self.page.utf8.count)\r\n\r\n\(Self.page)"
-        Thread {
-            let peer = accept(listener, nil, nil)
-            var request = [UInt8](repeating: 0, count: 4096)
-            _ = read(peer, &request, request.count)
-            _ = write(peer, answer, answer.utf8.count)
-            close(peer)
-            close(listener)
-        }.start()
-        return "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))/"
     }
 }

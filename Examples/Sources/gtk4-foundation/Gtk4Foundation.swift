@@ -10,6 +10,7 @@ import Foundation
 import FoundationNetworking
 import GRunLoop
 import GRunLoopFoundation
+import Measuring
 
 @main struct Gtk4Foundation {
     @MainActor static func main() throws {
@@ -17,8 +18,10 @@ import GRunLoopFoundation
         let serving = try GRunLoop.main.serve(RunLoop.main)
         let arguments = CommandLine.arguments.dropFirst()
         let check = arguments.first == "--check" ? Check() : nil
-        let address = try check?.address() ?? arguments.first ?? "https://www.swift.org/"
-        guard let url = URL(string: address) else { fatalError("\(address) is no URL") }
+        let address = arguments.first ?? "https://www.swift.org/"
+        guard let url = check == nil ? URL(string: address) : OnePage.serve() else {
+            fatalError("\(address) is no URL")
+        }
         let status = Application(url, check).run()
         serving.cancel()
         exit(status)

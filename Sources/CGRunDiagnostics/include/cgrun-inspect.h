@@ -161,10 +161,11 @@ void cgrun_notice_put_frames(cgrun_notice *notice, const cgrun_sample *sample);
 /// Adds an observer and a timer to Foundation's main run loop. Returns false, and does nothing, if Foundation is not
 /// loaded. Call this function once in a process.
 bool cgrun_foundation_begin_check(void);
-/// Whether a run of Foundation's main run loop is on the stack. Call this function on the main thread.
+/// Whether a run of Foundation's main run loop is on the stack; false before the check has begun. Call this function on
+/// the main thread.
 bool cgrun_foundation_is_running(void);
-/// Adds another timer, which fires once.
-bool cgrun_foundation_add_timer(void);
+/// Adds another timer, which fires once. Call this function only if Foundation is loaded.
+void cgrun_foundation_add_timer(void);
 /// How many of these timers have fired.
 uint32_t cgrun_foundation_fires(void);
 
