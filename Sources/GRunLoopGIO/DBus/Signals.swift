@@ -165,8 +165,9 @@ extension DBus.Connection {
                 // Without a bus, the peer itself writes the sender.
                 let hasBus = g_dbus_connection_get_unique_name(connection) != nil
                 let signal = DBus.Signal(
-                    sender: hasBus ? sender.map { String(cString: $0) } : nil, path: DBus.ObjectPath(String(cString: path)),
-                    interface: String(cString: interface), member: String(cString: member),
+                    sender: hasBus ? sender.map { String(cString: $0) } : nil,
+                    path: DBus.ObjectPath(String(cString: path)), interface: String(cString: interface),
+                    member: String(cString: member),
                     body: Variant(retaining: body))
                 handler.call(signal)
             }, UnsafeMutableRawPointer(bitPattern: number), nil)
