@@ -84,9 +84,14 @@ private func useUpKeys() {
 }
 
 private func loopWithoutKeys() {
-    // GLib needs its own keys, and ends the process without them, so it takes them first.
+    // GLib needs its own keys, and ends the process without them, so it takes them first. GLib 2.90 takes one when it
+    // attaches a source.
     let context = TestContext()
     g_main_context_push_thread_default(context.pointer)
+    let source = g_idle_source_new()
+    g_source_attach(source, context.pointer)
+    g_source_destroy(source)
+    g_source_unref(source)
     useUpKeys()
     say("\(GRunLoop.current.isCurrent)")
 }
