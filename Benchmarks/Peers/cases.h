@@ -1,4 +1,4 @@
-// The common code of the cases that all peers have.
+// The common code of the cases that all peers have, in C and in C++.
 #pragma once
 #include "bench.h"
 
@@ -10,7 +10,8 @@ static void look(void);
 static void post(void);
 static void post_remote(void);
 static void wake(void);
-// Watches a descriptor. When it is ready, the peer calls passed_on() or served(), or does nothing.
+// Watches a descriptor. When it is ready, the peer calls passed_on() or served(), or does nothing. If the peer's loop
+// reads the byte, the peer calls pass_on() or serve() instead.
 enum { SERVED = -1, IDLE = -2 };
 static void watch(int fd, long place_or_role);
 // Makes the loop take up new watches, if it does that only when it looks.
@@ -106,6 +107,7 @@ static inline void end_both(pthread_t other)
 
 static void *poster(void *a)
 {
+    (void)a;
     pin_side(1);
     for (long i = 0; i < N; i++)
         post_remote();
@@ -144,6 +146,7 @@ static inline void noted(void)
 
 static void *lat_thread(void *a)
 {
+    (void)a;
     pin_side(1);
     for (long i = 0; i < N; i++) {
         usleep(1000);
@@ -159,7 +162,7 @@ static void *lat_thread(void *a)
 static inline void run_latencies(void)
 {
     pthread_t other;
-    lat = calloc(N, 8);
+    lat = (int64_t *)calloc(N, 8);
     pthread_create(&other, NULL, lat_thread, NULL);
     run();
     pthread_join(other, NULL);
@@ -199,8 +202,8 @@ static int64_t *dl, *late, first_;
 
 static inline void draw_deadlines(long setup_ns)
 {
-    dl = malloc(N * 8);
-    late = malloc(N * 8);
+    dl = (int64_t *)malloc(N * 8);
+    late = (int64_t *)malloc(N * 8);
     first_ = now_ns() + 100000000 + N * setup_ns;
     for (long i = 0; i < N; i++)
         dl[i] = first_ + rng() % FIRE_SPREAD_NS;
@@ -244,26 +247,37 @@ static inline void run_ticks(const char *look_note)
 static int (*pp)[2];
 static int np;
 
-static inline void passed_on(long i)
+// Called after the peer has read the byte.
+static inline void pass_on(long i)
 {
-    get1(pp[i][0]);
     if (!counted())
         put1(pp[(i + 1) % np][1]);
 }
 
-static inline void served(void)
+static inline void serve(void)
 {
-    get1(pp[0][0]);
     if (tax_step(&tax))
         stop();
     else
         put1(pp[0][1]);
 }
 
+static inline void passed_on(long i)
+{
+    get1(pp[i][0]);
+    pass_on(i);
+}
+
+static inline void served(void)
+{
+    get1(pp[0][0]);
+    serve();
+}
+
 static void run_served(void)
 {
     np = 1;
-    pp = calloc(1, sizeof *pp);
+    pp = (int(*)[2])calloc(1, sizeof *pp);
     for (long i = 0; i < N; i++)
         watch(mk_eventfd(), IDLE);
     mk_pipe(pp[0]);
@@ -278,7 +292,7 @@ static void run_served(void)
 static void run_ring(int tokens)
 {
     np = 100;
-    pp = calloc(np, sizeof *pp);
+    pp = (int(*)[2])calloc(np, sizeof *pp);
     for (long i = 0; i < np; i++) {
         mk_pipe(pp[i]);
         watch(pp[i][0], i);
@@ -292,7 +306,7 @@ static void run_ring(int tokens)
 
 static void add_descriptors(void)
 {
-    int *f = malloc(N * 4);
+    int *f = (int *)malloc(N * 4);
     for (long i = 0; i < N; i++)
         f[i] = mk_eventfd();
     begin_adding();
