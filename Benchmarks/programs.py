@@ -9,7 +9,18 @@ RELEASE = os.path.join(HERE, ".build", "release")
 OURS = os.path.join(RELEASE, "grun-bench")
 PEERS = os.path.join(HERE, ".build", "peers")
 # The names of peers that differ from their program's name.
-NAMES = {"uv": "libuv", "ev": "libev", "le": "libevent", "sdev": "sd-event", "glib": "GLib", "foundation": "Foundation"}
+NAMES = {
+    "uv": "libuv", "ev": "libev", "le": "libevent", "sdev": "sd-event", "glib": "GLib", "foundation": "Foundation",
+    "qt": "Qt", "tokio": "tokio", "asio": "asio"}
+
+
+def called(label, labels):
+    """Returns the name of a label's peer. If the peer has several labels, also the case of all but the first one."""
+    program, _, case = label.partition(":")
+    first = next(other for other in labels if other.partition(":")[0] == program)
+    if program not in NAMES:
+        return label
+    return NAMES[program] if label == first else "%s:%s" % (NAMES[program], case)
 
 
 def lines(command, environment, timeout):
