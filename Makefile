@@ -20,7 +20,8 @@ C_CHECK_PACKAGES := abigail-tools g++ gi-docgen gjs patchelf python3-gi valac va
 # What building the Debian packages needs.
 DEB_PACKAGES := debhelper dh-python gi-docgen lintian rsync
 # The peers of the benchmarks.
-BENCH_PACKAGES := gcc pkg-config libuv1-dev libev-dev libevent-dev libsystemd-dev util-linux dbus-daemon
+BENCH_PACKAGES = gcc g++ pkg-config libuv1-dev libev-dev libevent-dev libsystemd-dev util-linux dbus-daemon \
+	qtbase5-dev libasio-dev librust-tokio-dev $(shell command -v cargo > /dev/null || echo cargo)
 # What checks scripts and links.
 LINT_PACKAGES := shellcheck python3-venv
 # What opens the page of a timeline.

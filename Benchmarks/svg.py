@@ -2,7 +2,7 @@
 """Two kinds of pictures, both on logarithmic scales: points in rows, and curves in panels."""
 import math
 
-COLOURS = ["#d1242f", "#e8863a", "#0969da", "#1a7f37", "#8250df", "#57606a", "#bf3989", "#9a6700"]
+COLOURS = ["#d1242f", "#e8863a", "#0969da", "#1a7f37", "#8250df", "#57606a", "#bf3989", "#9a6700", "#00a3bf", "#24292f"]
 FONT = 'font-family="system-ui, sans-serif"'
 
 
