@@ -2,7 +2,7 @@
 """Two kinds of pictures, both on logarithmic scales: points in rows, and curves in panels."""
 import math
 
-COLOURS = ["#d1242f", "#e8863a", "#0969da", "#1a7f37", "#8250df", "#57606a", "#bf3989", "#9a6700", "#00a3bf", "#24292f"]
+COLOURS = ["#d1242f", "#e8863a", "#0969da", "#1a7f37", "#8250df", "#57606a", "#bf3989", "#9a6700", "#00a3bf", "#84cc16"]
 FONT = 'font-family="system-ui, sans-serif"'
 
 
@@ -48,7 +48,7 @@ def nice(number):
 
 def rows(title, unit, data, names):
     """data: [(row, {name: value})]. Each row's points are relative to its first name's."""
-    left, right, top, step = 190, 40, 84, 30
+    left, right, top, step = 210, 40, 84, 30
     width, height = 860, top + step * len(data) + 44
     colours = dict(zip(names, COLOURS))
     ratios = [value / values[names[0]] for _, values in data for value in values.values()]
