@@ -392,7 +392,8 @@ impl Bench {
         self.report_steps("events");
     }
 
-    /// With 100 tokens, some pipes have several. The other peers read them one by one.
+    /// With 100 tokens, some pipes have several. The other peers read them one by one. A task of tokio's reads them one
+    /// after another, up to its budget, because the epoll is edge-triggered.
     fn descriptors_active(&self, tokens: usize) {
         let (readers, writers): (Vec<_>, Vec<_>) = (0..100).map(|_| pipe()).unzip();
         let time = self.runtime.block_on(async {
