@@ -14,6 +14,7 @@ ORACLE = $(SWIFT) run $(TOOLS) -c release --skip-build grun-oracle
 CHECK_PACKAGES := strace valgrind python3 rsync git binutils dbus-daemon
 # What the documentation needs beside docc, which stands beside the compiler.
 DOCS_PACKAGES := pkg-config python3
+SITE_PACKAGES := $(DOCS_PACKAGES) gi-docgen python3-markdown
 # What installing the C library needs, and what checking it does.
 C_PACKAGES := binutils pkg-config gcc libgirepository1.0-dev gobject-introspection python3 valac
 C_CHECK_PACKAGES := abigail-tools g++ gi-docgen gjs patchelf python3-gi valac valgrind xauth
@@ -46,7 +47,7 @@ endef
 	lint-scripts glib-api items items-bite mutate oracle turns idle hosted growth models stalls records \
 	inspect-pictures trace-cost stable soak docs fuzz kill-ports test-tsan test-asan test-sanitizers test-gtk \
 	test-c test-foundation test-gio test-debian bridges test-bridges perturb counts bench bench-quick bench-gio \
-	bench-build deps check-deps gtk-deps c-deps lint-deps clean
+	bench-build deps check-deps gtk-deps c-deps lint-deps ci-deps clean
 # apt-get and SwiftPM each hold a lock, and some steps measure time.
 .NOTPARALLEL:
 
@@ -142,7 +143,7 @@ inspect-pictures: deps
 
 ## Builds the site of the documentation in .build/site. BASE is its path on the server, such as /GRunLoop/.
 site: c-deps
-	@$(call install,$(DOCS_PACKAGES) gi-docgen python3-markdown)
+	@$(call install,$(SITE_PACKAGES))
 	mkdir -p .build/site
 	OUT=.build/site/swift BASE="$(patsubst %/,%,$(BASE))/swift" scripts/docs
 	rm -rf .build/site/c
@@ -346,6 +347,10 @@ check-deps: deps
 
 lint-deps:
 	@$(call install,$(LINT_PACKAGES))
+
+## Installs what .ci/run needs.
+ci-deps: check-deps gtk-deps c-deps lint-deps
+	@$(call install,$(C_CHECK_PACKAGES) $(SITE_PACKAGES) $(PICTURE_PACKAGES) $(PORTAL_PACKAGES))
 
 clean:
 	$(SWIFT) package clean
