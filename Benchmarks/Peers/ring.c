@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: ring-glib loops N, ring-uv loops N: N threads in a ring. Each has a loop that sleeps until the previous one
-// wakes it.
+// wakes it. ring-glib loops-cross N: as many callbacks as loops, each of which goes from loop to loop by a stride of
+// its own.
 #ifdef USE_UV
 #define PEER "libuv"
 #include <uv.h>
@@ -61,13 +62,46 @@ static void wake(loop *l)
 #else
 static gboolean pass(gpointer data);
 
-static void wake(loop *l)
+static void attach(loop *l, GSourceFunc function, gpointer data)
 {
     GSource *s = g_idle_source_new();
     g_source_set_priority(s, G_PRIORITY_DEFAULT);
-    g_source_set_callback(s, pass, l, NULL);
+    g_source_set_callback(s, function, data, NULL);
     g_source_attach(s, l->context);
     g_source_unref(s);
+}
+
+static void wake(loop *l)
+{
+    attach(l, pass, l);
+}
+
+struct ball {
+    long stride, at, left;
+};
+static gint running;
+
+static gboolean cross(gpointer data)
+{
+    struct ball *ball = data;
+    if (ball->left-- > 0) {
+        ball->at = (ball->at + ball->stride) % n;
+        attach(&loops[ball->at], cross, ball);
+    } else if (g_atomic_int_dec_and_test(&running))
+        ev_put(done);
+    return G_SOURCE_REMOVE;
+}
+
+static long cross_all(void)
+{
+    long hops = HOPS / n > 0 ? HOPS / n : 1;
+    running = n;
+    for (long i = 0; i < n; i++) {
+        struct ball *ball = malloc(sizeof *ball);
+        *ball = (struct ball){i + 1, i, hops};
+        attach(&loops[i], cross, ball);
+    }
+    return n * (hops + 1);
 }
 
 static gboolean pass(gpointer data)
@@ -101,6 +135,7 @@ int main(int argc, char **argv)
     n = atol(argv[2]);
     raise_nofile();
     done = eventfd(0, 0);
+    long before = rss_bytes(), hops = HOPS;
     loops = calloc(n, sizeof *loops);
     pthread_barrier_init(&started, NULL, n + 1);
     for (long i = 0; i < n; i++) {
@@ -109,14 +144,20 @@ int main(int argc, char **argv)
     }
     pthread_barrier_wait(&started);
     int64_t begin = now_ns();
-    wake(&loops[0]);
+#ifndef USE_UV
+    if (!strcmp(argv[1], "loops-cross"))
+        hops = cross_all();
+    else
+#endif
+        wake(&loops[0]);
     ev_get(done);
     int64_t end = now_ns();
+    long bytes = (rss_bytes() - before) / n;
     over = 1;
     for (long i = 0; i < n; i++) {
         wake(&loops[i]);
         pthread_join(loops[i].thread, NULL);
     }
-    report("loops", n, (double)(end - begin) / HOPS, "hops:%d", HOPS);
+    report(argv[1], n, (double)(end - begin) / hops, "bytes:%ld", bytes);
     return 0;
 }

@@ -101,18 +101,20 @@ extension Bench {
             let remote = try GRunLoop.RemoteMessagePort.lookUp(serviceName)
             // Each object has its own connection, because each looks up a different name.
             var others: [GRunLoop.RemoteMessagePort] = []
+            let before = bench_resident()
             for number in 0..<n {
                 try port.setName("\(serviceName).\(number)")
                 others.append(try GRunLoop.RemoteMessagePort.lookUp("\(serviceName).\(number)"))
             }
             loop.run(for: .milliseconds(10))
+            let bytes = (bench_resident() - before) / max(n, 1)
             bench_begin_steps()
             while bench_step() {
                 let before = count
                 try remote.send(1)
                 while count == before { loop.run(mode: .default, for: .seconds(60), returningAfterSourceHandled: true) }
             }
-            report(bench_step_time())
+            report(bench_step_time(), "bytes:\(bytes)")
             withExtendedLifetime(others) { port.invalidate() }
         } catch { fatalError("\(error)") }
     }

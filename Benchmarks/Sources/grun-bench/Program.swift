@@ -43,6 +43,7 @@ import CGRunGLib
         case "fds-pingpong": bench.descriptorsPingPong()
         case "mem-fds": bench.descriptorsMemory()
         case "loops": bench.ringOfLoops()
+        case "loops-cross": bench.crossingLoops()
         case "port-local": bench.portLocal()
         case "port-burst": bench.portBurst()
         case "notification-asap": bench.notificationAgain(.asap)
