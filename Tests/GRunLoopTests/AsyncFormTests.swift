@@ -298,7 +298,7 @@ extension GRunLoop {
     func oneIteratorTwoTasks() {
         let child = runChild("two-tasks-one-iterator")
         #expect(child.signal != nil)
-        #expect(child.errors.contains("two tasks await the next element of one iterator"), "\(child.errors)")
+        #expect(child.errors.contains("a sequence for each task if only one task may iterate"), "\(child.errors)")
     }
 
     @Test("releasing an iterator removes its item")

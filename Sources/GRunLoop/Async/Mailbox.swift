@@ -111,8 +111,8 @@ package actor Mailbox<Element: Sendable>: SerialExecutor, AsyncWaiter {
             if isDecidedLocked { return false }
             guard reader == nil else {
                 Log.fatal(
-                    "two tasks await the next element of one iterator; make an iterator for each task with "
-                        + "makeAsyncIterator()")
+                    "two tasks await the next element of one iterator or sequence; make an iterator for each task, "
+                        + "and a sequence for each task if only one task may iterate the sequence")
             }
             reader = job
             return true
