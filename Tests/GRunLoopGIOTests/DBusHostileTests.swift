@@ -66,7 +66,8 @@ extension Worker {
         let user = "\(getuid())".utf8.map { "3\($0 & 15)" }.joined()
         sockets.write(Array("\0AUTH EXTERNAL \(user)\r\n".utf8))
         sockets.write(Array("BEGIN\r\n".utf8))
-        return (try await DBus.Connection.peer(overSocket: dup(sockets.one), isServer: true), sockets)
+        let socket = dup(sockets.one)
+        return (try await .peer(overSocket: socket, isServer: true, timeout: .seconds(600)), sockets)
     }
 }
 
@@ -180,6 +181,23 @@ extension SocketPair {
             #expect(signal.member == "Moved" && signal.sender == nil)
             exported.unexport()
             answers.unexport()
+        }
+    }
+
+    @Test("a peer that does not authenticate in time is refused", arguments: [true, false])
+    func silentPeer(isServer: Bool) async throws {
+        try await onWorker { worker in
+            let sockets = SocketPair()
+            try await expectError(G_IO_ERROR_TIMED_OUT, on: worker) { _ in
+                _ = try await DBus.Connection.peer(
+                    overSocket: dup(sockets.one), isServer: isServer, timeout: .milliseconds(20))
+            }
+            let task = Task {
+                _ = worker
+                _ = try await DBus.Connection.peer(overSocket: dup(sockets.one), isServer: isServer)
+            }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
         }
     }
 

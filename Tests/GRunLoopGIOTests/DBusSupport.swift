@@ -54,9 +54,10 @@ extension Worker {
         let server = Task {
             // Without this, the task does not run on the actor.
             _ = self
-            return try await DBus.Connection.peer(overSocket: one, isServer: true)
+            // Other tests may keep GIO's thread pool busy for long.
+            return try await DBus.Connection.peer(overSocket: one, isServer: true, timeout: .seconds(600))
         }
-        let client = try await DBus.Connection.peer(overSocket: other, isServer: false)
+        let client = try await DBus.Connection.peer(overSocket: other, isServer: false, timeout: .seconds(600))
         return (try await server.value, client)
     }
 }

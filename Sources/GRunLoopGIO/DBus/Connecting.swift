@@ -66,24 +66,37 @@ extension DBus.Connection {
     /// - Parameters:
     ///   - stream: the stream. The connection keeps a reference to it.
     ///   - isServer: true on one side, which authenticates the other side, and false on the other side.
+    ///   - timeout: how long the authentication may take. Until its end, a thread of GIO's pool waits for the peer.
+    ///     Zero and negative times pass in the loop's next pass.
     ///   - isolation: the caller's actor; do not pass it.
-    /// - Throws: a ``GLibError`` if the peer closes the stream or the authentication fails; errors of
-    ///   ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
+    /// - Throws: a ``GLibError`` if the peer closes the stream or the authentication fails; ``GIO/ErrorCode/timedOut``;
+    ///   errors of ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_dbus_connection_new`.
     public static func peer(
-        over stream: UnsafeMutablePointer<GIOStream>, isServer: Bool,
+        over stream: UnsafeMutablePointer<GIOStream>, isServer: Bool, timeout: Duration = .seconds(30),
         isolation: isolated (any Actor)? = #isolation
     ) async throws -> DBus.Connection {
+        guard let loop = GIO.callersLoop() else { throw GIO.WrongThreadError() }
+        nonisolated(unsafe) let limit: UnsafeMutablePointer<GCancellable> = g_cancellable_new()
+        let timer = loop.perform(after: timeout, inModes: [.common]) { g_cancellable_cancel(limit) }
+        defer {
+            timer.cancel()
+            g_object_unref(limit)
+        }
         let guid = isServer ? g_dbus_generate_guid() : nil
         defer { g_free(guid) }
         let flags = isServer ? cglib_dbus_connection_server : cglib_dbus_connection_client
-        return try made(
-            try await GIO.call {
-                g_dbus_connection_new(stream, guid, flags, nil, $0, $1, $2)
-            } finish: {
-                GRef(full: g_dbus_connection_new_finish($1, $2))
-            })
+        do {
+            return try made(
+                try await GIO.call(cancellable: limit) {
+                    g_dbus_connection_new(stream, guid, flags, nil, $0, $1, $2)
+                } finish: {
+                    GRef(full: g_dbus_connection_new_finish($1, $2))
+                })
+        } catch is CancellationError where !Task.isCancelled {
+            throw GLibError(.timedOut, "The peer did not authenticate in time")
+        }
     }
 
     /// Makes a connection to one peer, over a connected socket. No message bus is needed.
@@ -92,14 +105,17 @@ extension DBus.Connection {
     ///   - descriptor: the file descriptor of the socket. The connection takes the descriptor over, and closes it.
     ///     If the function throws an error, the descriptor is closed, too.
     ///   - isServer: true on one side, which authenticates the other side, and false on the other side.
+    ///   - timeout: how long the authentication may take. Until its end, a thread of GIO's pool waits for the peer.
+    ///     Zero and negative times pass in the loop's next pass.
     ///   - isolation: the caller's actor; do not pass it.
     /// - Throws: a ``GLibError`` if the descriptor is not a socket; the errors of
-    ///   ``peer(over:isServer:isolation:)``.
+    ///   ``peer(over:isServer:timeout:isolation:)``.
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib functions are `g_socket_new_from_fd` and
     /// `g_dbus_connection_new`.
     public static func peer(
-        overSocket descriptor: Int32, isServer: Bool, isolation: isolated (any Actor)? = #isolation
+        overSocket descriptor: Int32, isServer: Bool, timeout: Duration = .seconds(30),
+        isolation: isolated (any Actor)? = #isolation
     ) async throws -> DBus.Connection {
         // After an error, GLib closes the descriptor, although its documentation says that the caller does.
         let socket = try GLibError.check { g_socket_new_from_fd(descriptor, $0) }
@@ -108,7 +124,7 @@ extension DBus.Connection {
         guard let stream else { throw GLibError(.failed, "GLib made no stream") }
         return try await peer(
             over: UnsafeMutableRawPointer(stream.pointer).assumingMemoryBound(to: GIOStream.self),
-            isServer: isServer)
+            isServer: isServer, timeout: timeout)
     }
 
     private static func made(_ object: GRef<OpaquePointer>?) throws(GLibError) -> DBus.Connection {

@@ -47,8 +47,14 @@ private final class Peers: Sendable {
     init(_ setting: KindMaker.Setting) async throws {
         let sockets = SocketPair()
         let (one, other) = (dup(sockets.one), dup(sockets.other))
-        async let accepted = setting.port.run { _ in try await DBus.Connection.peer(overSocket: one, isServer: true) }
-        client = try await setting.sea.run { _ in try await DBus.Connection.peer(overSocket: other, isServer: false) }
+        // Other storms may keep GIO's thread pool busy for long.
+        let timeout = Duration.seconds(600)
+        async let accepted = setting.port.run { _ in
+            try await DBus.Connection.peer(overSocket: one, isServer: true, timeout: timeout)
+        }
+        client = try await setting.sea.run { _ in
+            try await DBus.Connection.peer(overSocket: other, isServer: false, timeout: timeout)
+        }
         let server = try await accepted
         self.server = server
         let running = Shared(0)
