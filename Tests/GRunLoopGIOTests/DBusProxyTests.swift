@@ -79,6 +79,28 @@ import Testing
         }
     }
 
+    @Test("a sequence of changes that is made after the end of the loop throws an error, and is released")
+    func sequenceOfEndedLoop() async throws {
+        try await onWorker { worker in
+            let (server, client) = try await worker.peers()
+            let exported = try server.export(DBus.Interface("org.grun.Test"), at: "/t")
+            let thread = try Worker(function: "proxy")
+            let proxy = try await thread.run { _ in try await client.proxy(nil, "/t", "org.grun.Test") }
+            await thread.thread.stopAndWait()
+            weak var buffer: AnyObject?
+            do {
+                let changes = proxy.changes
+                buffer = Mirror(reflecting: changes).descendant("buffer") as AnyObject?
+                #expect(buffer != nil)
+                await #expect(throws: GRunLoop.LoopEndedError.self) { for try await _ in changes {} }
+            }
+            #expect(buffer == nil)
+            // No signals come any more, so the caller's loop handles the reply.
+            try await proxy.reload()
+            exported.unexport()
+        }
+    }
+
     @Test("a new owner of the name empties the copy, until it is loaded again")
     func newOwner() async throws {
         try await onWorker { _ in

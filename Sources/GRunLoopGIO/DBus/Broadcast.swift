@@ -15,7 +15,7 @@ final class Broadcast<Element: Sendable>: Sendable {
     }
 
     private let connection: DBus.Connection
-    private let loop: GRunLoop
+    let home: DBus.Home
     private let capacity: Int
     private let beginsWithLatest: Bool
     private let state = Guarded(State())
@@ -26,7 +26,7 @@ final class Broadcast<Element: Sendable>: Sendable {
     ///   - beginsWithLatest: whether a new sequence begins with the latest event.
     /// - Throws: ``GIO/WrongThreadError`` if the thread runs no loop.
     init(on connection: DBus.Connection, capacity: Int, beginsWithLatest: Bool = false) throws(GIO.WrongThreadError) {
-        loop = try DBus.runningLoop()
+        home = try DBus.Home()
         (self.connection, self.capacity, self.beginsWithLatest) = (connection, capacity, beginsWithLatest)
     }
 
@@ -52,16 +52,19 @@ final class Broadcast<Element: Sendable>: Sendable {
 
     /// Makes a sequence. Threads: any.
     func makeEvents() -> DBus.Events<Element> {
-        let events: DBus.Events<Element> = connection.makeEvents(on: loop, capacity: capacity) { [self] buffer in
-            // The removed reference is released after unlocking.
-            _ = state.withLock { $0.buffers.removeValue(forKey: ObjectIdentifier(buffer)) }
-        }
+        let events = DBus.Events<Element>(on: home, capacity: capacity)
+        let (buffer, id) = (events.buffer, ObjectIdentifier(events.buffer))
         let isClosed = state.withLock { state in
-            if let latest = state.latest { events.buffer.push(latest) }
-            if !state.isClosed { state.buffers[ObjectIdentifier(events.buffer)] = events.buffer }
+            if let latest = state.latest { buffer.push(latest) }
+            if !state.isClosed { state.buffers[id] = buffer }
             return state.isClosed
         }
-        if isClosed { events.buffer.close() }
+        if isClosed { buffer.close() }
+        // The loop may have ended, so the buffer is removed here.
+        connection.state.add(buffer) { [self] in
+            // The removed reference is released after unlocking.
+            _ = state.withLock { $0.buffers.removeValue(forKey: id) }
+        }
         return events
     }
 

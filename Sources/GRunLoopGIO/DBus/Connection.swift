@@ -73,7 +73,8 @@ extension DBus {
         ///
         /// Threads: a thread that runs a loop. The corresponding GLib signal is `GDBusConnection::closed`.
         public func untilClosed(isolation: isolated (any Actor)? = #isolation) async throws -> GLibError? {
-            let events: Events<Never> = makeEvents(on: try DBus.runningLoop(), capacity: 1) { _ in }
+            let events = Events<Never>(on: try Home(), capacity: 1)
+            state.add(events.buffer)
             do { _ = try await events.next() } catch is GLibError {}
             return state.reason
         }

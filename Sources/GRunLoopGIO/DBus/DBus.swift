@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // The namespace of D-Bus.
 
+import CGRunGIO
 import GRunLoop
 
 /// The types for D-Bus: connections, calls, signals, names, exported objects and proxies.
 public enum DBus {
-    /// The loop of the calling thread. The loop must be running the context in which GDBus delivers what is subscribed
-    /// now.
-    static func runningLoop() throws(GIO.WrongThreadError) -> GRunLoop {
-        guard let loop = GIO.callersLoop() else { throw GIO.WrongThreadError() }
-        return loop
+    /// The loop of a thread, and the context in which GDBus delivers what the thread subscribes now.
+    final class Home: Sendable {
+        let loop: GRunLoop
+        nonisolated(unsafe) let context = g_main_context_ref_thread_default()
+
+        /// - Throws: ``GIO/WrongThreadError`` if the calling thread runs no loop.
+        init() throws(GIO.WrongThreadError) {
+            guard let loop = GIO.callersLoop() else { throw GIO.WrongThreadError() }
+            self.loop = loop
+        }
+
+        deinit { g_main_context_unref(context) }
     }
 }

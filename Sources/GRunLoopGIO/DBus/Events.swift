@@ -11,7 +11,8 @@ extension DBus {
     /// dropped, and ``droppedCount`` counts it. Ending the iteration, or releasing the sequence, cancels the
     /// subscription. One task may iterate, once.
     ///
-    /// Threads: any, one task at a time. Events come while the loop runs on which the sequence was made.
+    /// Threads: any, one task at a time. Events, and then the end of the connection, come while the loop runs on which
+    /// the sequence was made.
     public struct Events<Element: Sendable>: AsyncSequence, Sendable {
         let buffer: EventBuffer<Element>
         private let owner: Owner
@@ -23,8 +24,8 @@ extension DBus {
             deinit { close() }
         }
 
-        init(on loop: GRunLoop, capacity: Int) {
-            let buffer = EventBuffer<Element>(on: loop, capacity: capacity)
+        init(on home: Home, capacity: Int) {
+            let buffer = EventBuffer<Element>(on: home, capacity: capacity)
             self.buffer = buffer
             owner = Owner { buffer.close() }
         }
@@ -67,20 +68,14 @@ extension DBus {
     }
 }
 
-extension DBus.Connection {
-    /// Makes events that end with the connection.
-    ///
-    /// - Parameter closed: called when the buffer is closed.
-    func makeEvents<Element>(
-        on loop: GRunLoop, capacity: Int, closed: @escaping @Sendable (EventBuffer<Element>) -> Void
-    ) -> DBus.Events<Element> {
-        let events = DBus.Events<Element>(on: loop, capacity: capacity)
-        events.buffer.onClose { [state, buffer = events.buffer] in
-            state.remove(buffer)
-            closed(buffer)
+extension ConnectionState {
+    /// Ends a buffer with the connection. `closed` is called when the buffer is closed, even if it is closed already.
+    func add<Element>(_ buffer: EventBuffer<Element>, closed: @escaping @Sendable () -> Void = {}) {
+        add(buffer)
+        buffer.onClose { [self] in
+            remove(buffer)
+            closed()
         }
-        state.add(events.buffer)
-        return events
     }
 }
 
@@ -97,15 +92,16 @@ final class EventBuffer<Element: Sendable>: Invalidatable, ConnectionWaiter, Sen
         var onClose: (@Sendable () -> Void)?
     }
 
+    private let home: DBus.Home
     private let capacity: Int
     private let state = Guarded(State())
     /// Wakes the task, and notices the end of the loop and of the task.
     private let mailbox: Mailbox<Void>
 
     /// - Parameter capacity: less than one counts as one.
-    init(on loop: GRunLoop, capacity: Int) {
-        self.capacity = max(capacity, 1)
-        mailbox = Mailbox(of: loop) { _, _ in }
+    init(on home: DBus.Home, capacity: Int) {
+        (self.home, self.capacity) = (home, max(capacity, 1))
+        mailbox = Mailbox(of: home.loop) { _, _ in }
         mailbox.open(for: self)
     }
 
@@ -129,10 +125,15 @@ final class EventBuffer<Element: Sendable>: Invalidatable, ConnectionWaiter, Sen
         withExtendedLifetime(dropped) { mailbox.send(()) }
     }
 
-    /// Ends the sequence after the elements in the buffer.
+    /// Ends the sequence after the elements that GLib has queued for the loop.
     func connectionHasClosed(_ error: GLibError) {
-        state.withLock { $0.failure = error }
-        mailbox.send(())
+        let ending = Ending { [self] in
+            state.withLock { $0.failure = error }
+            mailbox.send(())
+        }
+        callInLoop(of: home.context, priority: G_PRIORITY_DEFAULT, ending, { _ in 0 }) { data in
+            data.map { Unmanaged<Ending>.fromOpaque($0).takeRetainedValue().body() }
+        }
     }
 
     func close() { mailbox.close(.done) }
@@ -166,6 +167,12 @@ final class EventBuffer<Element: Sendable>: Invalidatable, ConnectionWaiter, Sen
             await mailbox.next(isolation: isolation)
         }
     }
+}
+
+/// Ends a buffer on the loop's thread.
+private final class Ending: Sendable {
+    let body: @Sendable () -> Void
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 }
 
 extension EventBuffer.State {

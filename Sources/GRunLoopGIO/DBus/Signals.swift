@@ -121,26 +121,21 @@ extension DBus.Connection {
     func events<Element>(
         _ match: DBus.SignalMatch, capacity: Int, _ transform: @escaping @Sendable (DBus.Signal) -> Element?
     ) throws -> DBus.Events<Element> {
-        let events = DBus.Events<Element>(on: try DBus.runningLoop(), capacity: capacity)
-        let buffer = events.buffer
+        let events = DBus.Events<Element>(on: try DBus.Home(), capacity: capacity)
         let number = CallbackTable.add(
-            SignalHandler { signal in
+            SignalHandler { [buffer = events.buffer] signal in
                 guard match.selects(signal), let element = transform(signal) else { return }
                 buffer.push(element)
             })
-        buffer.onClose { [self] in
-            state.remove(buffer)
+        let id: guint?
+        do { id = try subscribe(match, number) } catch {
             CallbackTable.remove(number)
+            throw error
         }
-        // If this throws, the release of `events` closes the buffer.
-        if let id = try subscribe(match, number) {
-            buffer.onClose { [self] in
-                state.remove(buffer)
-                CallbackTable.remove(number)
-                g_dbus_connection_signal_unsubscribe(pointer, id)
-            }
+        state.add(events.buffer) { [self] in
+            CallbackTable.remove(number)
+            if let id { g_dbus_connection_signal_unsubscribe(pointer, id) }
         }
-        state.add(buffer)
         return events
     }
 
