@@ -104,6 +104,67 @@ extension Worker {
         }
     }
 
+    @Test("an answer to another loop is handled in the order of the changes", arguments: [false, true])
+    func anotherLoop(all: Bool) async throws {
+        let (name, isBlocked) = ("org.freedesktop.DBus.ObjectManager", Flag())
+        try await withService(afterwards: { object in
+            guard isBlocked.isSet else { return }
+            try object.propertiesChanged(["Title": Variant("new")])
+        }) { worker, client in
+            let proxy = try await client.proxy(nil, "/t", name)
+            let other = try Worker(function: "other loop")
+            let mayGoOn = Flag()
+            // The other loop asks, and is busy until the change was handled here.
+            let asking = Task {
+                try await other.run { _ in
+                    isBlocked.set()
+                    if all { try await proxy.reload() } else { _ = try await proxy.get("Title", as: String.self) }
+                }
+            }
+            await until { isBlocked.isSet }
+            let blocking = Task { await other.run { _ in #expect(mayGoOn.wait(timeout: Patience.normal * 3)) } }
+            try await until { try proxy.cached("Title") == "new" }
+            mayGoOn.set()
+            await blocking.value
+            try await asking.value
+            #expect(try proxy.cached("Title") == "new")
+            await other.thread.stopAndWait()
+        }
+    }
+
+    @Test("changes that a busy loop has not handled come before the end of the connection")
+    func changesBeforeTheEnd() async throws {
+        try await onWorker { worker in
+            let (server, client) = try await worker.peers()
+            let exported = try server.export(DBus.Interface("org.grun.Test"), at: "/t")
+            let other = try Worker(function: "busy loop")
+            let proxy = try await other.run { _ in try await client.proxy(nil, "/t", "org.grun.Test") }
+            let changes = proxy.changes
+            let signals = try await other.run { _ in try client.signals(interface: "org.grun.Test") }
+            let (isBlocked, mayGoOn) = (Flag(), Flag())
+            let blocking = Task {
+                await other.run { _ in
+                    isBlocked.set()
+                    #expect(mayGoOn.wait(timeout: Patience.normal * 3))
+                }
+            }
+            await until { isBlocked.isSet }
+            for number in 0..<10 as Range<Int32> {
+                try exported.propertiesChanged(["Number": Variant(number)])
+                try exported.emit("Number", number)
+            }
+            try await server.close()
+            #expect(try await client.untilClosed() != nil)
+            mayGoOn.set()
+            await blocking.value
+            let (changeCount, signalCount) = (Counter(), Counter())
+            await #expect(throws: GLibError.self) { for try await _ in changes { changeCount.increment() } }
+            await #expect(throws: GLibError.self) { for try await _ in signals { signalCount.increment() } }
+            #expect(changeCount.value == 10 && signalCount.value == 10)
+            await other.thread.stopAndWait()
+        }
+    }
+
     @Test("an object that is removed after the answer of GetManagedObjects is not in the list")
     func objectManager() async throws {
         try await withService(afterwards: {

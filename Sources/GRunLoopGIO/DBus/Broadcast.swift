@@ -50,6 +50,33 @@ final class Broadcast<Element: Sendable>: Sendable {
         for buffer in buffers { buffer.push(event) }
     }
 
+    /// Calls a method. `received` gets the results, in the order of the signals, on the loop's thread.
+    ///
+    /// If that loop has ended, no more signals come, and `received` is called on the caller's loop.
+    func call(
+        _ destination: String?, _ path: DBus.ObjectPath, _ interface: String, _ member: String, body: Variant?,
+        expecting signature: String, isolation: isolated (any Actor)? = #isolation,
+        received: @escaping @Sendable (Variant?) -> Void
+    ) async throws -> DBus.Reply {
+        let caller = try DBus.Home()
+        @Sendable func call(isolation: isolated (any Actor)? = #isolation) async throws -> DBus.Reply {
+            try await connection.call(
+                destination, path, interface, member, body: body, expecting: signature, received: received)
+        }
+        if caller.loop === home.loop { return try await call() }
+        let task = Task(executorPreference: home.loop.executor) { try await call() }
+        do {
+            return try await withTaskCancellationHandler {
+                _ = isolation
+                return try await task.value
+            } onCancel: {
+                task.cancel()
+            }
+        } catch let error where error is GIO.WrongThreadError || error is GRunLoop.LoopEndedError {
+            return try await call()
+        }
+    }
+
     /// Makes a sequence. Threads: any.
     func makeEvents() -> DBus.Events<Element> {
         let events = DBus.Events<Element>(on: home, capacity: capacity)

@@ -91,10 +91,11 @@ extension DBus {
         ///
         /// - Throws: the errors of ``Connection/call(_:_:_:_:_:returning:timeout:options:isolation:)``.
         ///
-        /// Threads: a thread that runs a loop.
+        /// Threads: a thread that runs a loop. The loop on which the manager was made handles the reply, so the call
+        /// waits while this loop does not run.
         public func reload(isolation: isolated (any Actor)? = #isolation) async throws {
             let type = VariantTuple<[ObjectPath: Interfaces]>.signature
-            _ = try await connection.call(
+            _ = try await broadcast.call(
                 destination, path, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects", body: nil, expecting: type
             ) { [current] body in
                 guard let found = try? body?[0].value(as: [ObjectPath: Interfaces].self) else { return }

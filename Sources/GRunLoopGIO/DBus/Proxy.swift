@@ -93,11 +93,12 @@ extension DBus {
         /// - Throws: the errors of ``Connection/call(_:_:_:_:_:returning:timeout:options:isolation:)``;
         ///   ``VariantError`` if the property has another type.
         ///
-        /// Threads: a thread that runs a loop.
+        /// Threads: a thread that runs a loop. The loop on which the proxy was made handles the reply, so the call
+        /// waits while this loop does not run.
         public func get<Value: VariantValue>(
             _ name: String, as type: Value.Type = Value.self, isolation: isolated (any Actor)? = #isolation
         ) async throws -> Value {
-            let reply = try await connection.call(
+            let reply = try await broadcast.call(
                 destination, path, "org.freedesktop.DBus.Properties", "Get",
                 body: VariantTuple(interface, name).encoded(), expecting: "(v)"
             ) { [cache] body in
@@ -123,9 +124,10 @@ extension DBus {
         ///
         /// - Throws: the errors of ``Connection/call(_:_:_:_:_:returning:timeout:options:isolation:)``.
         ///
-        /// Threads: a thread that runs a loop.
+        /// Threads: a thread that runs a loop. The loop on which the proxy was made handles the reply, so the call
+        /// waits while this loop does not run.
         public func reload(isolation: isolated (any Actor)? = #isolation) async throws {
-            _ = try await connection.call(
+            _ = try await broadcast.call(
                 destination, path, "org.freedesktop.DBus.Properties", "GetAll",
                 body: VariantTuple(interface).encoded(), expecting: "(a{sv})"
             ) { [cache] body in
