@@ -147,14 +147,17 @@ import Testing
             let exported = try server.export(interface, at: "/")
             let part = try server.export(DBus.Interface("a.Device"), at: "/d/2")
             let manager = try await client.objectManager(nil, "/")
+            let changes = manager.changes
             #expect(manager.objects == ["/d/1": device])
 
+            let foreign = try server.export(DBus.Interface("a.Device"), at: "/foreign")
+            try foreign.propertiesChanged(["Name": Variant("z")])
             try exported.emit("InterfacesAdded", DBus.ObjectPath("/d/2"), device)
             try part.propertiesChanged(["Name": Variant("y")])
             try exported.emit("InterfacesRemoved", DBus.ObjectPath("/d/2"), ["a.Battery"])
             try exported.emit("InterfacesRemoved", DBus.ObjectPath("/d/1"), ["a.Battery", "a.Device"])
             var texts: [String] = []
-            for try await change in manager.changes {
+            for try await change in changes {
                 switch change {
                 case .added(let path, let interfaces): texts.append("+\(path) \(interfaces.keys.sorted())")
                 case .removed(let path, let interfaces): texts.append("-\(path) \(interfaces)")

@@ -21,7 +21,7 @@ extension DBus {
             case added(ObjectPath, Interfaces)
             /// An object has lost these interfaces. An object without interfaces is removed.
             case removed(ObjectPath, [String])
-            /// Properties of an object's interface have changed.
+            /// Properties of an object's interface have changed. The interface is in the list.
             case changed(ObjectPath, interface: String, PropertyChanges)
         }
 
@@ -40,8 +40,7 @@ extension DBus {
             broadcast = try Broadcast(on: connection, capacity: 1024)
             let apply: @Sendable (Signal) -> [Change] = { [current] signal in
                 guard let change = Self.change(signal) else { return [] }
-                current.withLock { Self.apply(change, to: &$0) }
-                return [change]
+                return current.withLock { Self.apply(change, to: &$0) } ? [change] : []
             }
             let manager = SignalMatch(
                 sender: destination, interface: "org.freedesktop.DBus.ObjectManager", path: path)
@@ -59,17 +58,19 @@ extension DBus {
             }
         }
 
-        private static func apply(_ change: Change, to objects: inout [ObjectPath: Interfaces]) {
+        /// Returns false if the change is of an interface that is not in the list. The service may have other objects.
+        private static func apply(_ change: Change, to objects: inout [ObjectPath: Interfaces]) -> Bool {
             switch change {
             case .added(let path, let interfaces): objects[path, default: [:]].merge(interfaces) { $1 }
             case .removed(let path, let interfaces):
                 for interface in interfaces { objects[path]?[interface] = nil }
                 if objects[path]?.isEmpty == true { objects[path] = nil }
             case .changed(let path, let interface, let changes):
-                guard var properties = objects[path]?[interface] else { return }
+                guard var properties = objects[path]?[interface] else { return false }
                 changes.apply(to: &properties)
                 objects[path]?[interface] = properties
             }
+            return true
         }
 
         private static func change(_ signal: Signal) -> Change? {
