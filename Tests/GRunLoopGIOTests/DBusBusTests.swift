@@ -194,6 +194,79 @@ extension DBus.Connection {
             #expect(try await closed.value != nil)
             await until { cancelled.value == 100 }
             #expect(client.isClosed && service.isClosed && !name.isOwned)
+    @Test("two wrappers of one connection have one name, one end and its reason")
+    func wrappers() async throws {
+        try await onWorker { worker in
+            let bus = try PrivateBus()
+            let one = try await bus.connect()
+            let other = DBus.Connection(retaining: one.pointer)
+            let name = try await one.own("org.grun.Name")
+            try await expectError(G_IO_ERROR_EXISTS, on: worker) { _ in _ = try await other.own("org.grun.Name") }
+            #expect(name.isOwned)
+            name.release()
+            let again = try await other.own("org.grun.Name")
+            #expect(again.isOwned)
+
+            let closed = try await bus.connect()
+            try await closed.close()
+            #expect(try await DBus.Connection(retaining: closed.pointer).untilClosed() == nil)
+
+            // Only C code has this connection.
+            let flags = GDBusConnectionFlags(
+                rawValue: cglib_dbus_connection_client.rawValue | cglib_dbus_connection_bus.rawValue)
+            let object = try #require(
+                try GLibError.check { g_dbus_connection_new_for_address_sync(bus.address, flags, nil, nil, $0) })
+            bus.kill()
+            let reason = try #require(try await one.untilClosed())
+            #expect(try await DBus.Connection(retaining: one.pointer).untilClosed() == reason)
+            await until { g_dbus_connection_is_closed(object) != 0 }
+            let late = DBus.Connection(full: object)
+            #expect(late.isClosed)
+            #expect(try await late.untilClosed()?.matches(.closed) == true)
+        }
+    }
+
+    @Test("the end of the loop on which a name was requested releases the name")
+    func loopOfNameEnds() async throws {
+        try await onWorker { _ in
+            let bus = try PrivateBus()
+            let (one, other) = (try await bus.connect(), try await bus.connect())
+            let thread = try Worker(function: "owner")
+            let name = try await thread.run { _ in try await one.own("org.grun.Name") }
+            #expect(name.isOwned)
+            let changes = name.changes
+            await thread.thread.stopAndWait()
+            #expect(!name.isOwned)
+            await #expect(throws: GRunLoop.LoopEndedError.self) { for try await _ in changes {} }
+            let next = try await other.own("org.grun.Name")
+            let again = try await one.own("org.grun.Name")
+            await until { next.isOwned }
+            next.release()
+            await until { again.isOwned }
+            #expect(!name.isOwned)
+        }
+    }
+
+    @Test("tasks that close one connection at the same time all succeed")
+    func closedTogether() async throws {
+        try await onWorker { worker in
+            let bus = try PrivateBus()
+            for _ in 0..<50 {
+                let connection = try await bus.connect()
+                let tasks = (0..<6).map { number in
+                    Task {
+                        _ = worker
+                        // So that some find that another task is closing.
+                        for _ in 0..<number { await Task.yield() }
+                        try await connection.close()
+                    }
+                }
+                for task in tasks { try await task.value }
+                #expect(try await connection.untilClosed() == nil)
+            }
+        }
+    }
+
             try await expectError(G_IO_ERROR_CLOSED, on: worker) { _ in try await client.call("a.b", "/t", "a.b", "C") }
             #expect(throws: GLibError.self) { try exported.emit("Signal") }
             #expect(throws: GLibError.self) { try client.export(interface, at: "/t") }

@@ -18,22 +18,13 @@ extension DBus {
         /// The object, a `GDBusConnection`, for functions of C. Threads: any.
         public nonisolated(unsafe) let pointer: OpaquePointer
 
-        let state = ConnectionState()
-        /// The names of the ``OwnedName`` objects that are not released.
-        let names = Guarded<Set<String>>([])
-        private let closedHandler: gulong
+        let state: ConnectionState
 
         /// Takes over a reference to a `GDBusConnection`, which a function of C has returned as *transfer full*.
         ///
         /// Threads: any.
         public init(full pointer: OpaquePointer) {
-            self.pointer = pointer
-            closedHandler = g_signal_connect_data(
-                UnsafeMutableRawPointer(pointer), "closed", unsafeBitCast(connectionHasClosed, to: GCallback.self),
-                Unmanaged.passRetained(state).toOpaque(),
-                { data, _ in data.map { Unmanaged<ConnectionState>.fromOpaque($0).release() } },
-                GConnectFlags(rawValue: 0))
-            if isClosed { state.close(nil) }
+            (self.pointer, state) = (pointer, ConnectionState.of(pointer))
         }
 
         /// Adds a reference to a `GDBusConnection` of C code, for example of `g_application_get_dbus_connection`.
@@ -47,10 +38,7 @@ extension DBus {
             self.init(full: pointer)
         }
 
-        deinit {
-            g_signal_handler_disconnect(UnsafeMutableRawPointer(pointer), closedHandler)
-            g_object_unref(UnsafeMutableRawPointer(pointer))
-        }
+        deinit { g_object_unref(UnsafeMutableRawPointer(pointer)) }
 
         // MARK: State
 
@@ -68,7 +56,8 @@ extension DBus {
 
         /// Waits until the connection ends.
         ///
-        /// - Returns: the error that ended the connection; nil if this process has closed the connection.
+        /// - Returns: the error that ended the connection; nil if this process has closed the connection. The error is
+        ///   ``GIO/ErrorCode/closed`` if C code's connection had ended before the first initializer got it.
         /// - Throws: `CancellationError` if the task is cancelled; `GRunLoop.LoopEndedError` if the loop ends.
         ///
         /// Threads: a thread that runs a loop. The corresponding GLib signal is `GDBusConnection::closed`.
@@ -89,31 +78,30 @@ extension DBus {
         /// `g_dbus_connection_close`.
         public func close(isolation: isolated (any Actor)? = #isolation) async throws {
             if isClosed { return }
+            var isFirst = false
             do {
                 try await withTaskCancellationHandler {
-                    try await flushAndClose(isolation: isolation)
+                    try await GIO.callToTheEnd(keeping: self, isolation: isolation) {
+                        g_dbus_connection_flush(pointer, nil, $0, $1)
+                    } finish: {
+                        _ = g_dbus_connection_flush_finish(pointer, $1, $2)
+                    }
+                    isFirst = state.beginClosing()
+                    try await GIO.callToTheEnd(keeping: self, isolation: isolation) {
+                        g_dbus_connection_close(pointer, nil, $0, $1)
+                    } finish: {
+                        _ = g_dbus_connection_close_finish(pointer, $1, $2)
+                    }
                 } onCancel: {
                     shutDown()
                 }
             } catch {
                 try Task.checkCancellation()
-                throw error
+                // If another task closes the connection meanwhile, GLib reports a cancellation.
+                if isFirst || !state.isClosing { throw error }
             }
             state.close(nil)
             try Task.checkCancellation()
-        }
-
-        private func flushAndClose(isolation: isolated (any Actor)?) async throws {
-            try await GIO.callToTheEnd(keeping: self) {
-                g_dbus_connection_flush(pointer, nil, $0, $1)
-            } finish: {
-                _ = g_dbus_connection_flush_finish(pointer, $1, $2)
-            }
-            try await GIO.callToTheEnd(keeping: self) {
-                g_dbus_connection_close(pointer, nil, $0, $1)
-            } finish: {
-                _ = g_dbus_connection_close_finish(pointer, $1, $2)
-            }
         }
 
         /// Ends the connection without sending what is queued. GLib does not cancel a flush, and a peer that does not
@@ -127,10 +115,4 @@ extension DBus {
             g_socket_shutdown(g_socket_connection_get_socket(connection), 1, 1, nil)
         }
     }
-}
-
-private let connectionHasClosed: @convention(c) (OpaquePointer, gboolean, UnsafePointer<GError>?, gpointer) -> Void = {
-    _, _, error, data in
-    let state = Unmanaged<ConnectionState>.fromOpaque(data).takeUnretainedValue()
-    state.close(error.flatMap { g_error_copy($0) }.map { GLibError(consuming: $0) })
 }

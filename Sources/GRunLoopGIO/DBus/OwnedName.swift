@@ -21,7 +21,8 @@ extension DBus {
         public static let doNotQueue = NameOptions(rawValue: 4)
     }
 
-    /// A name on the bus that this program owns, or waits for. Releasing the object releases the name, so keep it.
+    /// A name on the bus that this program owns, or waits for. Releasing the object releases the name, so keep it. The
+    /// end of the loop on which the name was requested also releases the name.
     ///
     /// Threads: any. The corresponding GLib function is `g_bus_own_name_on_connection`.
     public final class OwnedName: Sendable {
@@ -42,6 +43,7 @@ extension DBus {
         private let broadcast: Broadcast<Change>
         private let connection: Connection
         private let ownership = Ownership()
+        private let ending = Guarded<GRunLoop.EndHandler?>(nil)
 
         private final class Ownership: Sendable {
             let isOwned = Atomic(false)
@@ -51,7 +53,7 @@ extension DBus {
         fileprivate init(_ name: String, on connection: Connection) throws {
             (self.name, self.connection) = (name, connection)
             broadcast = try Broadcast(on: connection, capacity: 64, beginsWithLatest: true)
-            guard connection.names.withLock({ $0.insert(name).inserted }) else {
+            guard connection.state.names.withLock({ $0.insert(name).inserted }) else {
                 // The name belongs to another object, so `deinit` must not release the name.
                 ownership.isReleased.store(true, ordering: .relaxed)
                 throw GLibError(.exists, "The connection has requested the name '\(name)' already")
@@ -66,6 +68,8 @@ extension DBus {
                 guard ownership.isOwned.exchange(isOwned, ordering: .relaxed) != isOwned else { return [] }
                 return [isOwned ? .acquired : .lost]
             }
+            let handler = try broadcast.home.loop.addEndHandler { [weak self] in self?.release(atLoopEnd: true) }
+            ending.withLock { $0 = handler }
         }
 
         deinit { release() }
@@ -80,10 +84,14 @@ extension DBus {
         ///
         /// The function does not wait. The bus handles it before later messages of this connection. Threads: any. The
         /// corresponding GLib function is `g_bus_unown_name`.
-        public func release() {
+        public func release() { release(atLoopEnd: false) }
+
+        private func release(atLoopEnd: Bool) {
             guard !ownership.isReleased.exchange(true, ordering: .relaxed) else { return }
-            defer { connection.names.withLock { _ = $0.remove(name) } }
-            broadcast.close()
+            defer { connection.state.names.withLock { _ = $0.remove(name) } }
+            // Otherwise the end of the loop ends the sequences, with an error.
+            if !atLoopEnd { broadcast.close() }
+            ending.withLock { $0.take() }?.cancel()
             guard let body = try? VariantTuple(name).encoded(), !connection.isClosed else { return }
             body.withPointer {
                 g_dbus_connection_call(
