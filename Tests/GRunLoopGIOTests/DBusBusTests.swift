@@ -8,16 +8,6 @@ import Glibc
 import TestSupport
 import Testing
 
-extension DBus.Connection {
-    /// How many match rules the bus has for this connection.
-    fileprivate func matchRuleCount(isolation: isolated (any Actor)? = #isolation) async throws -> Int {
-        let rules = try await call(
-            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus.Debug.Stats", "GetAllMatchRules",
-            returning: [String: [String]].self)
-        return rules[uniqueName ?? ""]?.count ?? 0
-    }
-}
-
 @Suite("D-Bus with a bus") struct DBusBusTests {
     @Test("a name is acquired, watched, taken away, acquired again, and released")
     func names() async throws {
@@ -194,6 +184,16 @@ extension DBus.Connection {
             #expect(try await closed.value != nil)
             await until { cancelled.value == 100 }
             #expect(client.isClosed && service.isClosed && !name.isOwned)
+            try await expectError(G_IO_ERROR_CLOSED, on: worker) { _ in try await client.call("a.b", "/t", "a.b", "C") }
+            #expect(throws: GLibError.self) { try exported.emit("Signal") }
+            #expect(throws: GLibError.self) { try client.export(interface, at: "/t") }
+            // A later subscription ends immediately.
+            var late = try client.signals().makeAsyncIterator()
+            await #expect(throws: GLibError.self) { try await late.next() }
+            #expect(try await client.untilClosed() != nil)
+        }
+    }
+
     @Test("two wrappers of one connection have one name, one end and its reason")
     func wrappers() async throws {
         try await onWorker { worker in
@@ -264,16 +264,6 @@ extension DBus.Connection {
                 for task in tasks { try await task.value }
                 #expect(try await connection.untilClosed() == nil)
             }
-        }
-    }
-
-            try await expectError(G_IO_ERROR_CLOSED, on: worker) { _ in try await client.call("a.b", "/t", "a.b", "C") }
-            #expect(throws: GLibError.self) { try exported.emit("Signal") }
-            #expect(throws: GLibError.self) { try client.export(interface, at: "/t") }
-            // A later subscription ends immediately.
-            var late = try client.signals().makeAsyncIterator()
-            await #expect(throws: GLibError.self) { try await late.next() }
-            #expect(try await client.untilClosed() != nil)
         }
     }
 

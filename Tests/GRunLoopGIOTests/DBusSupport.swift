@@ -70,6 +70,14 @@ func until(
 }
 
 extension DBus.Connection {
+    /// How many match rules the bus has for this connection.
+    func matchRuleCount(isolation: isolated (any Actor)? = #isolation) async throws -> Int {
+        let rules = try await call(
+            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus.Debug.Stats", "GetAllMatchRules",
+            returning: [String: [String]].self)
+        return rules[uniqueName ?? ""]?.count ?? 0
+    }
+
     /// How many references the object has.
     var references: UInt32 {
         UnsafeMutableRawPointer(pointer).assumingMemoryBound(to: GObject.self).pointee.ref_count

@@ -64,8 +64,12 @@ extension DBus.Connection {
     ///
     /// Calls come while the loop of this thread runs. When the loop ends, the object is unexported.
     ///
-    /// Up to 1024 calls of one program can be in flight. More calls get the error
-    /// `org.freedesktop.DBus.Error.LimitsExceeded`.
+    /// If the caller leaves the bus, the task of its method is cancelled. A call is in flight until its method returns.
+    ///
+    /// On one connection, a program can have 1,024 calls in flight, and all programs together can have 4,096. While the
+    /// arguments of these calls have 32 MiB or more, or 128 MiB for all programs, more calls are refused, too. The
+    /// error is `org.freedesktop.DBus.Error.LimitsExceeded`. The limits do not count the replies that a program does
+    /// not read: GLib queues these replies.
     ///
     /// - Throws:
     ///   - a ``GLibError`` if a name is not valid;
@@ -98,34 +102,24 @@ extension DBus.Connection {
     }
 }
 
-/// The registration of an object, and the calls in flight.
+/// The registration of an object.
 private final class Export: ConnectionWaiter, Sendable {
     private struct State {
         var registration: guint = 0
         var number: UInt = 0
         var ending: GRunLoop.EndHandler?
-        var calls: [ObjectIdentifier: Call] = [:]
-        var callCounts: [String?: Int] = [:]
         var hasEnded = false
     }
-
-    private struct Call {
-        let invocation: DBus.Invocation
-        /// Nil until the task's first suspension.
-        var task: Task<Void, Never>?
-    }
-
-    /// How many calls of one program can be in flight. One program cannot exhaust the memory of this process, or keep
-    /// other programs from calling.
-    private static let mostCallsOfSender = 1024
 
     let interface: DBus.Interface
     private let connection: DBus.Connection
     private let loop: GRunLoop
+    private let calls: CallsInFlight
     private let state = Guarded(State())
 
     init(_ interface: DBus.Interface, of connection: DBus.Connection, on loop: GRunLoop) {
         (self.interface, self.connection, self.loop) = (interface, connection, loop)
+        calls = CallsInFlight(on: connection, loop)
     }
 
     func begin(at path: DBus.ObjectPath, _ node: UnsafeMutablePointer<GDBusNodeInfo>) throws {
@@ -169,7 +163,7 @@ private final class Export: ConnectionWaiter, Sendable {
         let ended = state.withLock { state -> State? in
             guard !state.hasEnded else { return nil }
             state.hasEnded = true
-            defer { (state.calls, state.callCounts, state.ending) = ([:], [:], nil) }
+            defer { state.ending = nil }
             return state
         }
         guard let ended else { return }
@@ -177,16 +171,14 @@ private final class Export: ConnectionWaiter, Sendable {
         CallbackTable.remove(ended.number)
         ended.ending?.cancel()
         connection.state.remove(self)
-        for call in ended.calls.values {
-            call.invocation.fail(error)
-            call.task?.cancel()
-        }
+        calls.end(error)
     }
 
     /// Starts a task that replies to a call. Called on the loop's thread.
     private func call(_ interface: String, _ arguments: Variant, _ object: OpaquePointer) {
         let invocation = DBus.Invocation(full: object, on: connection)
-        if let error = admit(invocation) { return invocation.fail(error) }
+        let size = Int(arguments.withPointer { g_variant_get_size($0) })
+        if let error = calls.add(invocation, size) { return invocation.fail(error) }
         // An immediate task begins here, so methods begin in the order of the messages. After a suspension, code
         // without an isolation continues on the loop.
         let task = Task.immediate(executorPreference: loop.executor) { [self] in
@@ -198,38 +190,9 @@ private final class Export: ConnectionWaiter, Sendable {
             } catch {
                 invocation.fail(error)
             }
-            remove(invocation)
+            calls.remove(invocation, size)
         }
-        let hasEnded = state.withLock { state in
-            state.calls[ObjectIdentifier(invocation)]?.task = task
-            return state.hasEnded
-        }
-        if hasEnded { task.cancel() }
-    }
-
-    /// Adds a call to the calls in flight. Returns an error if the call must be refused.
-    private func admit(_ invocation: DBus.Invocation) -> GLibError? {
-        state.withLock { state in
-            if state.hasEnded { return GLibError(G_DBUS_ERROR_UNKNOWN_OBJECT, "The object was unexported") }
-            let count = state.callCounts[invocation.sender, default: 0]
-            guard count < Self.mostCallsOfSender else {
-                let message = "The object handles \(count) calls of the program already"
-                return GLibError(G_DBUS_ERROR_LIMITS_EXCEEDED, message)
-            }
-            state.callCounts[invocation.sender] = count + 1
-            state.calls[ObjectIdentifier(invocation)] = Call(invocation: invocation)
-            return nil
-        }
-    }
-
-    private func remove(_ invocation: DBus.Invocation) {
-        // The removed references are released after unlocking.
-        _ = state.withLock { state -> Call? in
-            guard let call = state.calls.removeValue(forKey: ObjectIdentifier(invocation)) else { return nil }
-            let count = state.callCounts[invocation.sender, default: 1] - 1
-            state.callCounts[invocation.sender] = count == 0 ? nil : count
-            return call
-        }
+        calls.set(task, of: invocation)
     }
 
     private func answer(_ interface: String, _ member: String, _ arguments: Variant) async throws -> Variant {

@@ -13,15 +13,15 @@ extension DBus {
 }
 
 extension DBus.SignalMatch {
-    /// The signals of the message bus about a name.
-    init(about name: String, member: String? = nil) {
+    /// The signals of the message bus about a name; nil for each name.
+    init(about name: String?, member: String? = nil) {
         self.init(
             sender: DBus.MessageBus.name, interface: DBus.MessageBus.interface, member: member,
             path: DBus.MessageBus.path, argument0: name)
     }
 
     /// The changes of a name's owner.
-    init(ownerOf name: String) { self.init(about: name, member: "NameOwnerChanged") }
+    init(ownerOf name: String?) { self.init(about: name, member: "NameOwnerChanged") }
 }
 
 extension DBus.Connection {

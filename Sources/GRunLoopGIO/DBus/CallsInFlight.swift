@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls in flight of an exported object, their limits, and the end of their callers.
+
+import CGRunGIO
+import GRunLoop
+
+/// The calls in flight of one exported object.
+final class CallsInFlight: Sendable {
+    private struct Call {
+        let invocation: DBus.Invocation
+        /// Nil until the task's first suspension.
+        var task: Task<Void, Never>?
+        var isCancelled = false
+    }
+
+    private struct State {
+        var calls: [String?: [ObjectIdentifier: Call]] = [:]
+        /// Reports the programs that leave the bus.
+        var leavers: DBus.Events<Never>?
+        /// The error for later calls.
+        var end: GLibError?
+    }
+
+    private let connection: DBus.Connection
+    private let loop: GRunLoop
+    private let state = Guarded(State())
+
+    init(on connection: DBus.Connection, _ loop: GRunLoop) { (self.connection, self.loop) = (connection, loop) }
+
+    /// Adds a call. Returns an error if the call must be refused; otherwise the caller must remove the call.
+    func add(_ invocation: DBus.Invocation, _ size: Int) -> GLibError? {
+        let caller = invocation.sender
+        if let error = connection.state.load.withLock({ $0.add(of: caller, size) }) { return error }
+        let error = state.withLock { state in
+            if state.end == nil { state.calls[caller, default: [:]][invocation.id] = Call(invocation: invocation) }
+            return state.end
+        }
+        if error != nil { connection.state.load.withLock { $0.remove(of: caller, size) } }
+        return error
+    }
+
+    /// Stores the task of a call, unless the call was removed. Called on the loop's thread.
+    func set(_ task: Task<Void, Never>, of invocation: DBus.Invocation) {
+        let (isInFlight, mustEnd) = state.withLock { state in
+            let call = state.calls[invocation.sender]?[invocation.id]
+            if call != nil { state.calls[invocation.sender]?[invocation.id]?.task = task }
+            return (call != nil, state.end != nil || call?.isCancelled == true)
+        }
+        if mustEnd { task.cancel() }
+        if isInFlight, invocation.sender != nil { followCallers() }
+    }
+
+    func remove(_ invocation: DBus.Invocation, _ size: Int) {
+        let caller = invocation.sender
+        connection.state.load.withLock { $0.remove(of: caller, size) }
+        // The removed references are released after unlocking.
+        _ = state.withLock { state -> Call? in
+            defer { if state.calls[caller]?.isEmpty == true { state.calls[caller] = nil } }
+            return state.calls[caller]?.removeValue(forKey: invocation.id)
+        }
+    }
+
+    /// Ends the calls with an error. Call this function once. Threads: any.
+    func end(_ error: GLibError) {
+        let ended = state.withLock { state in
+            defer { (state.calls, state.leavers, state.end) = ([:], nil, error) }
+            return state
+        }
+        for call in ended.calls.values.flatMap(\.values) {
+            call.invocation.fail(error)
+            call.task?.cancel()
+        }
+    }
+
+    // MARK: Callers that leave the bus
+
+    /// Subscribes to the end of all callers, unless the object subscribes already. Called on the loop's thread.
+    ///
+    /// A bus limits the match rules, so one rule serves all callers. The subscription ends with the first signal that
+    /// finds no call in flight, so that other programs do not keep waking an idle service.
+    private func followCallers() {
+        guard state.withLock({ $0.leavers == nil && $0.end == nil }) else { return }
+        let leavers: DBus.Events<Never>? = try? connection.events(DBus.SignalMatch(ownerOf: nil), capacity: 1) {
+            [weak self] signal in
+            self?.ownerHasChanged(signal)
+            return nil
+        }
+        state.withLock { if $0.end == nil { $0.leavers = leavers } }
+        // A caller may have left before the subscription. No later signal is missed.
+        Task.immediate(executorPreference: loop.executor) { [self] in
+            let nothing = try VariantTuple().encoded()
+            _ = try await connection.callBus("ListNames", nothing, returning: [String].self) { [self] names in
+                if let names = names.map(Set.init) { return cancelCalls { !names.contains($0) } }
+                // The next call tries again.
+                withExtendedLifetime(state.withLock { $0.leavers.take() }) {}
+            }
+        }
+    }
+
+    private func ownerHasChanged(_ signal: DBus.Signal) {
+        let unneeded = state.withLock { $0.calls.isEmpty ? $0.leavers.take() : nil }
+        guard unneeded == nil, let names = try? VariantTuple<String, String, String>(variant: signal.body).values,
+            names.2.isEmpty
+        else { return }
+        cancelCalls { $0 == names.0 }
+    }
+
+    private func cancelCalls(where hasLeft: (String) -> Bool) {
+        let tasks = state.withLock { state in
+            var tasks: [Task<Void, Never>] = []
+            for caller in state.calls.keys {
+                guard let caller, hasLeft(caller) else { continue }
+                state.calls[caller] = state.calls[caller]?.mapValues { call in
+                    if let task = call.task { tasks.append(task) }
+                    return Call(invocation: call.invocation, task: call.task, isCancelled: true)
+                }
+            }
+            return tasks
+        }
+        for task in tasks { task.cancel() }
+    }
+}
+
+extension DBus.Invocation {
+    fileprivate var id: ObjectIdentifier { ObjectIdentifier(self) }
+}
+
+/// How many calls are in flight on a connection, and the size of their arguments.
+///
+/// One program cannot keep others from calling, and many programs cannot exhaust the memory of this process.
+struct CallLoad {
+    private struct Load {
+        var calls = 0
+        var size = 0
+
+        func isFull(forPrograms count: Int) -> Bool { calls >= count * 1024 || size >= count * 32 << 20 }
+
+        mutating func add(_ calls: Int, _ size: Int) {
+            self.calls += calls
+            self.size += size
+        }
+    }
+
+    private var total = Load()
+    private var callers: [String?: Load] = [:]
+
+    /// Adds a call. Returns an error if the call must be refused.
+    mutating func add(of caller: String?, _ size: Int) -> GLibError? {
+        let own = callers[caller] ?? Load()
+        for (load, count) in [(own, 1), (total, 4)] where load.isFull(forPrograms: count) {
+            let message = "The program handles \(load.calls) calls with \(load.size) bytes of arguments already"
+            return GLibError(G_DBUS_ERROR_LIMITS_EXCEEDED, message)
+        }
+        change(caller, 1, size)
+        return nil
+    }
+
+    mutating func remove(of caller: String?, _ size: Int) { change(caller, -1, -size) }
+
+    private mutating func change(_ caller: String?, _ calls: Int, _ size: Int) {
+        total.add(calls, size)
+        callers[caller, default: Load()].add(calls, size)
+        if callers[caller]?.calls == 0 { callers[caller] = nil }
+    }
+}
