@@ -46,7 +46,7 @@ endef
 .PHONY: site check-site deb test-deb demo window test check build install uninstall c-reference format lint \
 	lint-scripts glib-api items items-bite mutate oracle turns idle hosted growth models stalls records \
 	inspect-pictures trace-cost stable soak docs fuzz kill-ports test-tsan test-asan test-sanitizers test-gtk \
-	test-c test-foundation test-gio test-debian bridges test-bridges perturb counts bench bench-quick bench-gio \
+	test-c test-foundation test-gio test-glib test-debian bridges test-bridges perturb counts bench bench-quick bench-gio \
 	bench-build deps check-deps gtk-deps c-deps lint-deps ci-deps clean
 # apt-get and SwiftPM each hold a lock, and some steps measure time.
 .NOTPARALLEL:
@@ -258,6 +258,11 @@ test-gio: check-deps
 	@$(call install,$(PORTAL_PACKAGES))
 	scripts/test-gio
 	scripts/test-portal
+
+## Runs GLib's own tests with the main run loop in the default context of each test. Takes five minutes.
+test-glib: c-deps
+	@$(call install,libglib2.0-tests dbus-daemon)
+	scripts/test-glib
 
 ## Tests the C interface: installed, compiled against, run without Swift, from Python, with bad input, under valgrind,
 ## and against the real CFRunLoop.
