@@ -26,7 +26,7 @@ import Testing
             let tasks = (0..<10).map { _ in
                 Task {
                     _ = worker
-                    try await client.call(nil, "/t", "org.grun.Test", "Forever")
+                    try await client.call(nil, "/t", "org.grun.Test", "Forever", timeout: .seconds(600))
                 }
             }
             await until { begun.value == 10 }
@@ -37,7 +37,7 @@ import Testing
             }
             await until { cancelled.value == 10 }
             try await expectError(G_DBUS_ERROR_UNKNOWN_METHOD, on: worker) { _ in
-                try await client.call(nil, "/t", "org.grun.Test", "Forever")
+                try await client.call(nil, "/t", "org.grun.Test", "Forever", timeout: .seconds(600))
             }
         }
     }
@@ -59,7 +59,7 @@ import Testing
                 let exported = try server.export(interface, at: "/t")
                 let task = Task {
                     _ = worker
-                    try await client.call(nil, "/t", "org.grun.Test", "Forever")
+                    try await client.call(nil, "/t", "org.grun.Test", "Forever", timeout: .seconds(600))
                 }
                 await until { begun.isSet }
                 try await client.close()
@@ -90,10 +90,10 @@ import Testing
                 interface.method("Nothing") { _ = witness }
                 return try server.export(interface, at: "/t")
             }
-            try await client.call(nil, "/t", "org.grun.Test", "Nothing")
+            try await client.call(nil, "/t", "org.grun.Test", "Nothing", timeout: .seconds(600))
             let task = Task {
                 _ = worker
-                try await client.call(nil, "/t", "org.grun.Test", "Forever")
+                try await client.call(nil, "/t", "org.grun.Test", "Forever", timeout: .seconds(600))
             }
             await until { isBegun.isSet }
             await other.thread.stopAndWait()
@@ -121,14 +121,14 @@ import Testing
             let name = try #require(service.uniqueName)
             let task = Task {
                 _ = worker
-                try await client.call(name, "/t", "org.grun.Test", "Wait")
+                try await client.call(name, "/t", "org.grun.Test", "Wait", timeout: .seconds(600))
             }
             await until { begun.isSet }
             try await client.close()
             try await expectError(G_IO_ERROR_CLOSED, on: worker) { _ in try await task.value }
             #expect(!ended.isSet)
             mayEnd.set()
-            try await other.call(name, "/t", "org.grun.Test", "Wait")
+            try await other.call(name, "/t", "org.grun.Test", "Wait", timeout: .seconds(600))
             #expect(ended.isSet)
             withExtendedLifetime(exported) {}
         }
