@@ -93,7 +93,7 @@ extension DBus {
         /// - Throws: the errors of ``Connection/call(_:_:_:_:_:returning:timeout:options:isolation:)``.
         ///
         /// Threads: a thread that runs a loop. The loop on which the manager was made handles the reply, so the call
-        /// waits while this loop does not run.
+        /// waits while this loop does not run, even if the task is cancelled.
         public func reload(isolation: isolated (any Actor)? = #isolation) async throws {
             let type = VariantTuple<[ObjectPath: Interfaces]>.signature
             _ = try await broadcast.call(

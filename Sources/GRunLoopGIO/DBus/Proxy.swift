@@ -94,7 +94,7 @@ extension DBus {
         ///   ``VariantError`` if the property has another type.
         ///
         /// Threads: a thread that runs a loop. The loop on which the proxy was made handles the reply, so the call
-        /// waits while this loop does not run.
+        /// waits while this loop does not run, even if the task is cancelled.
         public func get<Value: VariantValue>(
             _ name: String, as type: Value.Type = Value.self, isolation: isolated (any Actor)? = #isolation
         ) async throws -> Value {
@@ -125,7 +125,7 @@ extension DBus {
         /// - Throws: the errors of ``Connection/call(_:_:_:_:_:returning:timeout:options:isolation:)``.
         ///
         /// Threads: a thread that runs a loop. The loop on which the proxy was made handles the reply, so the call
-        /// waits while this loop does not run.
+        /// waits while this loop does not run, even if the task is cancelled.
         public func reload(isolation: isolated (any Actor)? = #isolation) async throws {
             _ = try await broadcast.call(
                 destination, path, "org.freedesktop.DBus.Properties", "GetAll",
