@@ -98,7 +98,7 @@ static long cross_all(void)
     running = n;
     for (long i = 0; i < n; i++) {
         struct ball *ball = malloc(sizeof *ball);
-        *ball = (struct ball){i + 1, i, hops};
+        *ball = (struct ball){1 + i % (n > 1 ? n - 1 : 1), i, hops};
         attach(&loops[i], cross, ball);
     }
     return n * (hops + 1);
@@ -144,12 +144,14 @@ int main(int argc, char **argv)
     }
     pthread_barrier_wait(&started);
     int64_t begin = now_ns();
-#ifndef USE_UV
-    if (!strcmp(argv[1], "loops-cross"))
-        hops = cross_all();
-    else
-#endif
+    if (!strcmp(argv[1], "loops"))
         wake(&loops[0]);
+#ifndef USE_UV
+    else if (!strcmp(argv[1], "loops-cross"))
+        hops = cross_all();
+#endif
+    else
+        return 2;
     ev_get(done);
     int64_t end = now_ns();
     long bytes = (rss_bytes() - before) / n;

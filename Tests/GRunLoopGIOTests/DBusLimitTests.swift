@@ -90,7 +90,7 @@ private struct WaitingService {
         }
     }
 
-    @Test("all programs have at most 4,096 calls in flight, which end and no longer count when their caller leaves")
+    @Test("beside 4,096 calls in flight, a program can have 16; calls end and no longer count when their caller leaves")
     func manyCallers() async throws {
         try await onWorker { worker in
             let bus = try PrivateBus()
@@ -109,7 +109,12 @@ private struct WaitingService {
                 }
                 others.append(other)
             }
-            #expect(service.begun.value == 4096)
+            // A program with few calls is still served.
+            for _ in 0..<16 {
+                try await service.ping(from: caller)
+                try service.wait(from: caller)
+            }
+            await until { service.begun.value == 4096 + 16 }
             // The limit is that of the connection, not of an object.
             try await expectError(G_DBUS_ERROR_LIMITS_EXCEEDED, on: worker) { _ in
                 try await caller.call(name, "/second", "org.grun.Second", "Ping", timeout: .seconds(600))
@@ -120,7 +125,7 @@ private struct WaitingService {
             #expect(service.ended.value == 1024)
             service.exported.unexport()
             object.unexport()
-            await until { service.ended.value == 4096 }
+            await until { service.ended.value == 4096 + 16 }
         }
     }
 

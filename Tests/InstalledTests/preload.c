@@ -18,6 +18,7 @@ __attribute__((constructor)) static void begin(void)
 {
     /* Not in the children of a test. */
     unsetenv("LD_PRELOAD");
+    g_file_set_contents(g_getenv("GRUN_LOADED"), "", 0, NULL);
     GRunLoop *loop = grun_loop_get_main();
     GRunTimer *timer = grun_timer_new(3600, TRUE, fired, NULL, NULL);
     grun_loop_add_timer(loop, timer, GRUN_MODE_COMMON);

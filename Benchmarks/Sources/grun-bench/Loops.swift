@@ -42,7 +42,7 @@ extension Bench {
         }
         let hops = max(Self.hops / n, 1)
         let begin = bench_now()
-        for index in 0..<n { pass(stride: index + 1, to: index, left: hops) }
+        for index in 0..<n { pass(stride: 1 + index % max(n - 1, 1), to: index, left: hops) }
         drive()
         let time = Double(bench_now() - begin) / Double(n * (hops + 1))
         report(time, "bytes:\((bench_resident() - before) / n)")

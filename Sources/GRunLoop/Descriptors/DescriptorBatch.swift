@@ -85,20 +85,20 @@ struct DescriptorBatch: ~Copyable {
 
     /// Queries the mode's epoll without waiting. Returns false, with errno set, if the query fails.
     ///
-    /// The kernel moves fetched events to the end of its list. If the previous batch was not used up, the new batch
-    /// begins after the descriptor that was serviced most recently. Otherwise a program that services one event in each
-    /// run would always get the first descriptor.
+    /// The new batch begins after the descriptor that was serviced most recently, because the kernel may list the
+    /// descriptors in the same order each time. Otherwise a program that services one event in each run would always
+    /// get the first descriptor.
     mutating func fetch(from mode: ModeState) -> Bool {
         if self.mode != nil { room = Int32(Self.size) }
-        let isUsedUp = count == 0 && self.mode == ObjectIdentifier(mode)
         self.mode = ObjectIdentifier(mode)
         head = 0
         let most = perturbs(CGRUN_SITE_BATCH) ? 1 + perturbed(below: 3) : Self.size
         let found = cgrun_epoll_look(mode.descriptors.epoll, events, min(nextRoom(), Int32(most)))
         count = Int(max(0, found))
         isFull = count == most
-        guard count > 1, !isUsedUp, let last = (0..<count).first(where: { events[$0].data.u64 == mode.lastWatch })
-        else { return found >= 0 }
+        guard count > 1, let last = (0..<count).first(where: { events[$0].data.u64 == mode.lastWatch }) else {
+            return found >= 0
+        }
         // Moves the event of the descriptor that was serviced most recently, and all events before it, to the end.
         if last < count - 1 {
             reverse(0, last + 1)

@@ -103,7 +103,8 @@ extension DBus.Connection {
         ) { _ in }
     }
 
-    /// Calls a method without waiting for a reply. The service is told not to send a reply.
+    /// Calls a method without waiting for a reply. The service is told not to send a reply. If this program leaves the
+    /// bus before the method ends, a service that uses this library cancels the method.
     ///
     /// - Parameters:
     ///   - destination: the name of the called program; nil without a bus.

@@ -127,13 +127,15 @@ extension DBus.Invocation {
 
 /// How many calls are in flight on a connection, and the size of their arguments.
 ///
-/// One program cannot keep others from calling, and many programs cannot exhaust the memory of this process.
+/// A connection to the bus has a limit of its own. If a user opens many connections, they fill the total, but a caller
+/// with few calls is still served.
 struct CallLoad {
     private struct Load {
         var calls = 0
         var size = 0
 
-        func isFull(forPrograms count: Int) -> Bool { calls >= count * 1024 || size >= count * 32 << 20 }
+        /// Whether the load has reached a share of the limit for one caller.
+        func has(_ share: Double) -> Bool { Double(calls) >= share * 1024 || Double(size) >= share * Double(32 << 20) }
 
         mutating func add(_ calls: Int, _ size: Int) {
             self.calls += calls
@@ -147,9 +149,11 @@ struct CallLoad {
     /// Adds a call. Returns an error if the call must be refused.
     mutating func add(of caller: String?, _ size: Int) -> GLibError? {
         let own = callers[caller] ?? Load()
-        for (load, count) in [(own, 1), (total, 4)] where load.isFull(forPrograms: count) {
-            let message = "The program handles \(load.calls) calls with \(load.size) bytes of arguments already"
-            return GLibError(G_DBUS_ERROR_LIMITS_EXCEEDED, message)
+        if own.has(1) {
+            return GLibError(G_DBUS_ERROR_LIMITS_EXCEEDED, "The caller has too many calls or arguments in flight")
+        }
+        if total.has(4), own.has(1 / 64) {
+            return GLibError(G_DBUS_ERROR_LIMITS_EXCEEDED, "The callers have too many calls or arguments in flight")
         }
         change(caller, 1, size)
         return nil

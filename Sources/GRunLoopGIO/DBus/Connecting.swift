@@ -66,8 +66,8 @@ extension DBus.Connection {
     /// - Parameters:
     ///   - stream: the stream. The connection keeps a reference to it.
     ///   - isServer: true on one side, which authenticates the other side, and false on the other side.
-    ///   - timeout: how long the authentication may take. Until its end, a thread of GIO's pool waits for the peer.
-    ///     Zero and negative times pass in the loop's next pass.
+    ///   - timeout: how long the authentication may take. A thread of GIO's pool waits for it, so ten silent peers can
+    ///     delay other work of the pool for this time. Zero and negative times end in the loop's next pass.
     ///   - isolation: the caller's actor; do not pass it.
     /// - Throws: a ``GLibError`` if the peer closes the stream or the authentication fails; ``GIO/ErrorCode/timedOut``;
     ///   errors of ``GIO/call(cancellable:keeping:isolation:_:finish:)``.
@@ -78,18 +78,16 @@ extension DBus.Connection {
         isolation: isolated (any Actor)? = #isolation
     ) async throws -> DBus.Connection {
         guard let loop = GIO.callersLoop() else { throw GIO.WrongThreadError() }
-        nonisolated(unsafe) let limit: UnsafeMutablePointer<GCancellable> = g_cancellable_new()
-        let timer = loop.perform(after: timeout, inModes: [.common]) { g_cancellable_cancel(limit) }
-        defer {
-            timer.cancel()
-            g_object_unref(limit)
-        }
+        // The closure has a reference, because the loop may be calling it when this function ends.
+        let limit = Limit()
+        let timer = loop.perform(after: timeout, inModes: [.common]) { g_cancellable_cancel(limit.pointer) }
+        defer { timer.cancel() }
         let guid = isServer ? g_dbus_generate_guid() : nil
         defer { g_free(guid) }
         let flags = isServer ? cglib_dbus_connection_server : cglib_dbus_connection_client
         do {
             return try made(
-                try await GIO.call(cancellable: limit) {
+                try await GIO.call(cancellable: limit.pointer) {
                     g_dbus_connection_new(stream, guid, flags, nil, $0, $1, $2)
                 } finish: {
                     GRef(full: g_dbus_connection_new_finish($1, $2))
@@ -105,8 +103,8 @@ extension DBus.Connection {
     ///   - descriptor: the file descriptor of the socket. The connection takes the descriptor over, and closes it.
     ///     If the function throws an error, the descriptor is closed, too.
     ///   - isServer: true on one side, which authenticates the other side, and false on the other side.
-    ///   - timeout: how long the authentication may take. Until its end, a thread of GIO's pool waits for the peer.
-    ///     Zero and negative times pass in the loop's next pass.
+    ///   - timeout: how long the authentication may take. A thread of GIO's pool waits for it, so ten silent peers can
+    ///     delay other work of the pool for this time. Zero and negative times end in the loop's next pass.
     ///   - isolation: the caller's actor; do not pass it.
     /// - Throws: a ``GLibError`` if the descriptor is not a socket; the errors of
     ///   ``peer(over:isServer:timeout:isolation:)``.
@@ -131,4 +129,10 @@ extension DBus.Connection {
         guard let object else { throw GLibError(.failed, "GLib made no connection") }
         return withExtendedLifetime(object) { DBus.Connection(retaining: object.pointer) }
     }
+}
+
+/// A cancellable that lives as long as a closure that cancels it.
+private final class Limit: Sendable {
+    nonisolated(unsafe) let pointer: UnsafeMutablePointer<GCancellable> = g_cancellable_new()
+    deinit { g_object_unref(pointer) }
 }

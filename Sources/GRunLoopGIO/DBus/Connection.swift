@@ -98,7 +98,7 @@ extension DBus {
             } catch {
                 try Task.checkCancellation()
                 // If another task closes the connection meanwhile, GLib reports a cancellation.
-                if isFirst || !state.isClosing { throw error }
+                guard !isFirst, state.isClosing, (error as? GLibError)?.isCancellation == true else { throw error }
             }
             state.close(nil)
             try Task.checkCancellation()

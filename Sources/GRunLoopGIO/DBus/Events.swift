@@ -127,7 +127,9 @@ final class EventBuffer<Element: Sendable>: Invalidatable, ConnectionWaiter, Sen
 
     /// Ends the sequence after the elements that GLib has queued for the loop.
     func connectionHasClosed(_ error: GLibError) {
-        let ending = Ending { [self] in
+        // Weak, because GLib keeps this closure with the context, which the buffer keeps.
+        let ending = Ending { [weak self] in
+            guard let self else { return }
             state.withLock { $0.failure = error }
             mailbox.send(())
         }

@@ -64,12 +64,13 @@ extension DBus.Connection {
     ///
     /// Calls come while the loop of this thread runs. When the loop ends, the object is unexported.
     ///
-    /// If the caller leaves the bus, the task of its method is cancelled. A call is in flight until its method returns.
+    /// If the caller leaves the bus, the task of its method is cancelled, also if the caller expects no reply. Do work
+    /// that must be finished in a task of its own. A call is in flight until its method returns.
     ///
-    /// On one connection, a program can have 1,024 calls in flight, and all programs together can have 4,096. While the
-    /// arguments of these calls have 32 MiB or more, or 128 MiB for all programs, more calls are refused, too. The
-    /// error is `org.freedesktop.DBus.Error.LimitsExceeded`. The limits do not count the replies that a program does
-    /// not read: GLib queues these replies.
+    /// On one connection, a program can have 1,024 calls in flight, with 32 MiB of arguments. All programs together can
+    /// have 4,096 calls with 128 MiB. Beyond that, a program can have 16 calls with 512 KiB. The error is
+    /// `org.freedesktop.DBus.Error.LimitsExceeded`. The limits do not count the replies that a program does not read:
+    /// GLib queues these replies. They do not count file descriptors either.
     ///
     /// - Throws:
     ///   - a ``GLibError`` if a name is not valid;
@@ -182,15 +183,21 @@ private final class Export: ConnectionWaiter, Sendable {
         // An immediate task begins here, so methods begin in the order of the messages. After a suspension, code
         // without an isolation continues on the loop.
         let task = Task.immediate(executorPreference: loop.executor) { [self] in
+            let result: Result<Variant, any Error>
             do {
-                invocation.reply(
+                result = .success(
                     try await DBus.Invocation.$ofTask.withValue(invocation) {
                         try await answer(interface, invocation.member, arguments)
                     })
             } catch {
-                invocation.fail(error)
+                result = .failure(error)
             }
+            // Before the reply, so that the caller's next call is not refused.
             calls.remove(invocation, size)
+            switch result {
+            case .success(let body): invocation.reply(body)
+            case .failure(let error): invocation.fail(error)
+            }
         }
         calls.set(task, of: invocation)
     }

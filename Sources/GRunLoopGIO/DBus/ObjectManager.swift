@@ -63,6 +63,7 @@ extension DBus {
             switch change {
             case .added(let path, let interfaces): objects[path, default: [:]].merge(interfaces) { $1 }
             case .removed(let path, let interfaces):
+                guard let known = objects[path], interfaces.contains(where: { known[$0] != nil }) else { return false }
                 for interface in interfaces { objects[path]?[interface] = nil }
                 if objects[path]?.isEmpty == true { objects[path] = nil }
             case .changed(let path, let interface, let changes):
