@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: ring-glib loops N, ring-uv loops N: N threads in a ring. Each has a loop that sleeps until the previous one
-// wakes it. ring-glib loops-cross N: as many callbacks as loops, each of which goes from loop to loop by a stride of
+// wakes it. ring-glib loops-cross N: as many callbacks as loops. Each callback goes from loop to loop by a stride of
 // its own.
 #ifdef USE_UV
 #define PEER "libuv"

@@ -6,7 +6,7 @@ import CGRunDiagnostics
 import GRunLoop
 import Glibc
 
-/// The versions of Swift. Change all three lines when a newer version was tested.
+/// The versions of Swift. Change all of them when a newer version was tested.
 enum Toolchain {
     static let tested = "6.3"
     #if compiler(>=6.4)

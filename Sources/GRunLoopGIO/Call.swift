@@ -60,7 +60,7 @@ public enum GIO {
         _ begin: (UnsafeMutablePointer<GCancellable>, @escaping GAsyncReadyCallback, gpointer) throws -> Void,
         finish: (_ source: UnsafeMutablePointer<GObject>?, _ result: OpaquePointer, _ error: ErrorPlace) -> Value
     ) async throws -> Value {
-        guard let loop = callersLoop() else { throw WrongThreadError() }
+        let loop = try callersLoop()
         try Task.checkCancellation()
         let operation = Operation(on: loop, keeping: object)
         if let cancellable { operation.link(to: cancellable) }
@@ -84,7 +84,7 @@ public enum GIO {
         _ begin: (@escaping GAsyncReadyCallback, gpointer) -> Void,
         finish: (_ source: UnsafeMutablePointer<GObject>?, _ result: OpaquePointer, _ error: ErrorPlace) -> Value
     ) async throws -> Value {
-        guard let loop = callersLoop() else { throw WrongThreadError() }
+        let loop = try callersLoop()
         let operation = Operation(on: loop, keeping: object)
         try operation.begin { begin($1, $2) }
         return try operation.take(await operation.wait(), finish)
@@ -97,8 +97,11 @@ public enum GIO {
             || GRunLoop.willDriveAsyncMain && context == g_main_context_default()
     }
 
-    /// The loop of the calling thread; nil if no operation of GIO would complete on this thread.
-    static func callersLoop() -> GRunLoop? { isOnLoop ? .current : nil }
+    /// The loop of the calling thread. Throws if no operation of GIO would complete on this thread.
+    static func callersLoop() throws(WrongThreadError) -> GRunLoop {
+        guard isOnLoop else { throw WrongThreadError() }
+        return .current
+    }
 
     /// The error of a call on a thread on which no operation of GIO can complete.
     public struct WrongThreadError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -15,7 +15,7 @@ final class Broadcast<Element: Sendable>: Sendable {
     }
 
     private let connection: DBus.Connection
-    let home: DBus.Home
+    let delivery: DBus.Delivery
     private let capacity: Int
     private let beginsWithLatest: Bool
     private let state = Guarded(State())
@@ -26,7 +26,7 @@ final class Broadcast<Element: Sendable>: Sendable {
     ///   - beginsWithLatest: whether a new sequence begins with the latest event.
     /// - Throws: ``GIO/WrongThreadError`` if the thread runs no loop.
     init(on connection: DBus.Connection, capacity: Int, beginsWithLatest: Bool = false) throws(GIO.WrongThreadError) {
-        home = try DBus.Home()
+        delivery = try DBus.Delivery()
         (self.connection, self.capacity, self.beginsWithLatest) = (connection, capacity, beginsWithLatest)
     }
 
@@ -58,28 +58,29 @@ final class Broadcast<Element: Sendable>: Sendable {
         expecting signature: String, isolation: isolated (any Actor)? = #isolation,
         received: @escaping @Sendable (Variant?) -> Void
     ) async throws -> DBus.Reply {
-        let caller = try DBus.Home()
-        @Sendable func call(isolation: isolated (any Actor)? = #isolation) async throws -> DBus.Reply {
+        let callersLoop = try GIO.callersLoop()
+        @Sendable func send(isolation: isolated (any Actor)? = #isolation) async throws -> DBus.Reply {
             try await connection.call(
                 destination, path, interface, member, body: body, expecting: signature, received: received)
         }
-        if caller.loop === home.loop { return try await call() }
-        let task = Task(executorPreference: home.loop.executor) { try await call() }
+        if callersLoop === delivery.loop { return try await send() }
+        let task = Task(executorPreference: delivery.loop.executor) { try await send() }
         do {
             return try await withTaskCancellationHandler {
+                // This capture keeps the closure on the caller's executor.
                 _ = isolation
                 return try await task.value
             } onCancel: {
                 task.cancel()
             }
         } catch let error where error is GIO.WrongThreadError || error is GRunLoop.LoopEndedError {
-            return try await call()
+            return try await send()
         }
     }
 
     /// Makes a sequence. Threads: any.
     func makeEvents() -> DBus.Events<Element> {
-        let events = DBus.Events<Element>(on: home, capacity: capacity)
+        let events = DBus.Events<Element>(on: delivery, capacity: capacity)
         let (buffer, id) = (events.buffer, ObjectIdentifier(events.buffer))
         let isClosed = state.withLock { state in
             if let latest = state.latest { buffer.push(latest) }

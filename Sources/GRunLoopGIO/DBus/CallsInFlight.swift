@@ -16,7 +16,7 @@ final class CallsInFlight: Sendable {
     private struct State {
         var calls: [String?: [ObjectIdentifier: Call]] = [:]
         /// Reports the programs that leave the bus.
-        var leavers: DBus.Events<Never>?
+        var ownerChanges: DBus.Events<Never>?
         /// The error for later calls.
         var end: GLibError?
     }
@@ -63,7 +63,7 @@ final class CallsInFlight: Sendable {
     /// Ends the calls with an error. Call this function once. Threads: any.
     func end(_ error: GLibError) {
         let ended = state.withLock { state in
-            defer { (state.calls, state.leavers, state.end) = ([:], nil, error) }
+            defer { (state.calls, state.ownerChanges, state.end) = ([:], nil, error) }
             return state
         }
         for call in ended.calls.values.flatMap(\.values) {
@@ -79,26 +79,32 @@ final class CallsInFlight: Sendable {
     /// A bus limits the match rules, so one rule serves all callers. The subscription ends with the first signal that
     /// finds no call in flight, so that other programs do not keep waking an idle service.
     private func followCallers() {
-        guard state.withLock({ $0.leavers == nil && $0.end == nil }) else { return }
-        let leavers: DBus.Events<Never>? = try? connection.events(DBus.SignalMatch(ownerOf: nil), capacity: 1) {
+        guard state.withLock({ $0.ownerChanges == nil && $0.end == nil }) else { return }
+        let ownerChanges: DBus.Events<Never>? = try? connection.events(DBus.SignalMatch(ownerOf: nil), capacity: 1) {
             [weak self] signal in
             self?.ownerHasChanged(signal)
             return nil
         }
-        state.withLock { if $0.end == nil { $0.leavers = leavers } }
+        // The next call tries again.
+        guard let ownerChanges else { return }
+        state.withLock { if $0.end == nil { $0.ownerChanges = ownerChanges } }
+        let buffer = ownerChanges.buffer
         // A caller may have left before the subscription. No later signal is missed.
         Task.immediate(executorPreference: loop.executor) { [self] in
             let nothing = try VariantTuple().encoded()
             _ = try await connection.callBus("ListNames", nothing, returning: [String].self) { [self] names in
                 if let names = names.map(Set.init) { return cancelCalls { !names.contains($0) } }
-                // The next call tries again.
-                withExtendedLifetime(state.withLock { $0.leavers.take() }) {}
+                // The next call tries again, unless another subscription was made meanwhile.
+                let failed = state.withLock { state in
+                    state.ownerChanges?.buffer === buffer ? state.ownerChanges.take() : nil
+                }
+                withExtendedLifetime(failed) {}
             }
         }
     }
 
     private func ownerHasChanged(_ signal: DBus.Signal) {
-        let unneeded = state.withLock { $0.calls.isEmpty ? $0.leavers.take() : nil }
+        let unneeded = state.withLock { $0.calls.isEmpty ? $0.ownerChanges.take() : nil }
         guard unneeded == nil, let names = try? VariantTuple<String, String, String>(variant: signal.body).values,
             names.2.isEmpty
         else { return }

@@ -77,10 +77,12 @@ extension DBus.Connection {
         over stream: UnsafeMutablePointer<GIOStream>, isServer: Bool, timeout: Duration = .seconds(30),
         isolation: isolated (any Actor)? = #isolation
     ) async throws -> DBus.Connection {
-        guard let loop = GIO.callersLoop() else { throw GIO.WrongThreadError() }
         // The closure has a reference, because the loop may be calling it when this function ends.
-        let limit = Limit()
-        let timer = loop.perform(after: timeout, inModes: [.common]) { g_cancellable_cancel(limit.pointer) }
+        let cancellable: UnsafeMutablePointer<GCancellable> = g_cancellable_new()
+        nonisolated(unsafe) let limit = GRef(full: cancellable)
+        let timer = try GIO.callersLoop().perform(after: timeout, inModes: [.common]) {
+            g_cancellable_cancel(limit.pointer)
+        }
         defer { timer.cancel() }
         let guid = isServer ? g_dbus_generate_guid() : nil
         defer { g_free(guid) }
@@ -129,10 +131,4 @@ extension DBus.Connection {
         guard let object else { throw GLibError(.failed, "GLib made no connection") }
         return withExtendedLifetime(object) { DBus.Connection(retaining: object.pointer) }
     }
-}
-
-/// A cancellable that lives as long as a closure that cancels it.
-private final class Limit: Sendable {
-    nonisolated(unsafe) let pointer: UnsafeMutablePointer<GCancellable> = g_cancellable_new()
-    deinit { g_object_unref(pointer) }
 }

@@ -62,7 +62,7 @@ extension DBus {
         ///
         /// Threads: a thread that runs a loop. The corresponding GLib signal is `GDBusConnection::closed`.
         public func untilClosed(isolation: isolated (any Actor)? = #isolation) async throws -> GLibError? {
-            let events = Events<Never>(on: try Home(), capacity: 1)
+            let events = Events<Never>(on: try Delivery(), capacity: 1)
             state.add(events.buffer)
             do { _ = try await events.next() } catch is GLibError {}
             return state.reason
@@ -78,7 +78,6 @@ extension DBus {
         /// `g_dbus_connection_close`.
         public func close(isolation: isolated (any Actor)? = #isolation) async throws {
             if isClosed { return }
-            var isFirst = false
             do {
                 try await withTaskCancellationHandler {
                     try await GIO.callToTheEnd(keeping: self, isolation: isolation) {
@@ -86,7 +85,6 @@ extension DBus {
                     } finish: {
                         _ = g_dbus_connection_flush_finish(pointer, $1, $2)
                     }
-                    isFirst = state.beginClosing()
                     try await GIO.callToTheEnd(keeping: self, isolation: isolation) {
                         g_dbus_connection_close(pointer, nil, $0, $1)
                     } finish: {
@@ -97,8 +95,8 @@ extension DBus {
                 }
             } catch {
                 try Task.checkCancellation()
-                // If another task closes the connection meanwhile, GLib reports a cancellation.
-                guard !isFirst, state.isClosing, (error as? GLibError)?.isCancellation == true else { throw error }
+                // GLib reports a cancellation, which nobody asked for, if another task closes the connection meanwhile.
+                guard (error as? GLibError)?.isCancellation == true else { throw error }
             }
             state.close(nil)
             try Task.checkCancellation()

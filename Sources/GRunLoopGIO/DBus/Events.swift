@@ -24,8 +24,8 @@ extension DBus {
             deinit { close() }
         }
 
-        init(on home: Home, capacity: Int) {
-            let buffer = EventBuffer<Element>(on: home, capacity: capacity)
+        init(on delivery: Delivery, capacity: Int) {
+            let buffer = EventBuffer<Element>(on: delivery, capacity: capacity)
             self.buffer = buffer
             owner = Owner { buffer.close() }
         }
@@ -92,16 +92,16 @@ final class EventBuffer<Element: Sendable>: Invalidatable, ConnectionWaiter, Sen
         var onClose: (@Sendable () -> Void)?
     }
 
-    private let home: DBus.Home
+    private let delivery: DBus.Delivery
     private let capacity: Int
     private let state = Guarded(State())
     /// Wakes the task, and notices the end of the loop and of the task.
     private let mailbox: Mailbox<Void>
 
     /// - Parameter capacity: less than one counts as one.
-    init(on home: DBus.Home, capacity: Int) {
-        (self.home, self.capacity) = (home, max(capacity, 1))
-        mailbox = Mailbox(of: home.loop) { _, _ in }
+    init(on delivery: DBus.Delivery, capacity: Int) {
+        (self.delivery, self.capacity) = (delivery, max(capacity, 1))
+        mailbox = Mailbox(of: delivery.loop) { _, _ in }
         mailbox.open(for: self)
     }
 
@@ -127,14 +127,16 @@ final class EventBuffer<Element: Sendable>: Invalidatable, ConnectionWaiter, Sen
 
     /// Ends the sequence after the elements that GLib has queued for the loop.
     func connectionHasClosed(_ error: GLibError) {
+        // An ended loop never runs the closure.
+        if state.withLock({ $0.isClosed }) { return }
         // Weak, because GLib keeps this closure with the context, which the buffer keeps.
-        let ending = Ending { [weak self] in
+        let end = ConnectionEnd { [weak self] in
             guard let self else { return }
             state.withLock { $0.failure = error }
             mailbox.send(())
         }
-        callInLoop(of: home.context, priority: G_PRIORITY_DEFAULT, ending, { _ in 0 }) { data in
-            data.map { Unmanaged<Ending>.fromOpaque($0).takeRetainedValue().body() }
+        callInLoop(of: delivery.context, priority: G_PRIORITY_DEFAULT, end, { _ in 0 }) { data in
+            data.map { Unmanaged<ConnectionEnd>.fromOpaque($0).takeRetainedValue().body() }
         }
     }
 
@@ -172,7 +174,7 @@ final class EventBuffer<Element: Sendable>: Invalidatable, ConnectionWaiter, Sen
 }
 
 /// Ends a buffer on the loop's thread.
-private final class Ending: Sendable {
+private final class ConnectionEnd: Sendable {
     let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 }

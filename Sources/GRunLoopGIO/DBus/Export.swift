@@ -80,7 +80,7 @@ extension DBus.Connection {
     ///
     /// Threads: a thread that runs a loop. The corresponding GLib function is `g_dbus_connection_register_object`.
     public func export(_ interface: DBus.Interface, at path: DBus.ObjectPath) throws -> DBus.ExportedObject {
-        let loop = try DBus.Home().loop
+        let loop = try GIO.callersLoop()
         try DBus.check(path)
         if isClosed { throw GLibError(.closed, "The connection is closed") }
         let node = try interface.node()

@@ -22,7 +22,8 @@ extension DBus {
     }
 
     /// A name on the bus that this program owns, or waits for. Releasing the object releases the name, so keep it. The
-    /// end of the loop on which the name was requested also releases the name.
+    /// end of the loop on which the name was requested also releases the name, and its sequences throw
+    /// `GRunLoop.LoopEndedError`.
     ///
     /// Threads: any. The corresponding GLib function is `g_bus_own_name_on_connection`.
     public final class OwnedName: Sendable {
@@ -68,7 +69,7 @@ extension DBus {
                 guard ownership.isOwned.exchange(isOwned, ordering: .relaxed) != isOwned else { return [] }
                 return [isOwned ? .acquired : .lost]
             }
-            let handler = try broadcast.home.loop.addEndHandler { [weak self] in self?.release(atLoopEnd: true) }
+            let handler = try broadcast.delivery.loop.addEndHandler { [weak self] in self?.release(atLoopEnd: true) }
             ending.withLock { $0 = handler }
         }
 

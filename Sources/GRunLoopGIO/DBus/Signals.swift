@@ -121,7 +121,7 @@ extension DBus.Connection {
     func events<Element>(
         _ match: DBus.SignalMatch, capacity: Int, _ transform: @escaping @Sendable (DBus.Signal) -> Element?
     ) throws -> DBus.Events<Element> {
-        let events = DBus.Events<Element>(on: try DBus.Home(), capacity: capacity)
+        let events = DBus.Events<Element>(on: try DBus.Delivery(), capacity: capacity)
         let number = CallbackTable.add(
             SignalHandler { [buffer = events.buffer] signal in
                 guard match.selects(signal), let element = transform(signal) else { return }

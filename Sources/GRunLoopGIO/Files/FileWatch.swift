@@ -23,7 +23,7 @@ final class FileWatch: Sendable {
     private let mailbox: Box
 
     init(_ file: GIO.File, limit: Int) throws {
-        guard let loop = GIO.callersLoop() else { throw GIO.WrongThreadError() }
+        let loop = try GIO.callersLoop()
         mailbox = Mailbox(of: loop) { older, newer in
             older.append(newer)
             return older

@@ -67,7 +67,7 @@ extension GIO {
             ) -> Value?
     ) async throws -> Value {
         guard let progress else { return try await onPool { body($0, nil, nil, $1) } }
-        guard let loop = callersLoop() else { throw WrongThreadError() }
+        let loop = try callersLoop()
         try Task.checkCancellation()
         let relay = ProgressRelay(on: loop)
         relay.mailbox.open(for: relay)
