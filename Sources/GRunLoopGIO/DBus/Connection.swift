@@ -78,6 +78,7 @@ extension DBus {
         /// `g_dbus_connection_close`.
         public func close(isolation: isolated (any Actor)? = #isolation) async throws {
             if isClosed { return }
+            var isFirst = false
             do {
                 try await withTaskCancellationHandler {
                     try await GIO.callToTheEnd(keeping: self, isolation: isolation) {
@@ -85,6 +86,7 @@ extension DBus {
                     } finish: {
                         _ = g_dbus_connection_flush_finish(pointer, $1, $2)
                     }
+                    isFirst = state.beginClosing()
                     try await GIO.callToTheEnd(keeping: self, isolation: isolation) {
                         g_dbus_connection_close(pointer, nil, $0, $1)
                     } finish: {
@@ -95,8 +97,8 @@ extension DBus {
                 }
             } catch {
                 try Task.checkCancellation()
-                // GLib reports a cancellation, which nobody asked for, if another task closes the connection meanwhile.
-                guard (error as? GLibError)?.isCancellation == true else { throw error }
+                // If another task closes the connection meanwhile, GLib reports a cancellation or a closed connection.
+                guard !isFirst, state.isClosing, error is GLibError else { throw error }
             }
             state.close(nil)
             try Task.checkCancellation()

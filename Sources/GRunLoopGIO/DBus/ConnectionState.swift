@@ -2,6 +2,7 @@
 // The end of a connection, and what waits for a connection.
 
 import CGRunGIO
+import Synchronization
 
 /// Something that must not outlive its connection: a stream of events, or an exported object.
 protocol ConnectionWaiter: AnyObject, Sendable {
@@ -18,6 +19,7 @@ final class ConnectionState: Sendable {
     }
 
     private let state = Guarded(State())
+    private let closing = Atomic(false)
     let load = Guarded(CallLoad())
     /// The names of the ``DBus/OwnedName`` objects that are not released.
     let names = Guarded<Set<String>>([])
@@ -51,6 +53,12 @@ final class ConnectionState: Sendable {
     var reason: GLibError? { state.withLock { $0.reason } }
 
     var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    /// Whether ``beginClosing()`` was called.
+    var isClosing: Bool { closing.load(ordering: .relaxed) }
+
+    /// Returns true to the first caller.
+    func beginClosing() -> Bool { !closing.exchange(true, ordering: .relaxed) }
 
     /// Adds a waiter. If the connection has ended, calls the waiter instead.
     func add(_ waiter: any ConnectionWaiter) {
