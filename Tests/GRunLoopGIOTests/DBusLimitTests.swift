@@ -36,6 +36,18 @@ private struct WaitingService {
         // Other tests may keep GDBus's only thread busy for long.
         try await caller.call(connection.uniqueName, "/t", "org.grun.Test", "Ping", timeout: .seconds(600))
     }
+
+    /// Calls a method with 16 file descriptors.
+    func call(
+        _ method: String, from caller: DBus.Connection, body: Variant? = nil,
+        isolation: isolated (any Actor)? = #isolation
+    ) async throws {
+        let descriptors = DBus.Descriptors()
+        for _ in 0..<16 { _ = try descriptors.append(STDERR_FILENO) }
+        _ = try await caller.call(
+            connection.uniqueName, "/t", "org.grun.Test", method, body: body, descriptors: descriptors,
+            timeout: .seconds(600))
+    }
 }
 
 @Suite("D-Bus calls in flight") struct DBusLimitTests {
@@ -126,6 +138,44 @@ private struct WaitingService {
             service.exported.unexport()
             object.unexport()
             await until { service.ended.value == 4096 + 16 }
+        }
+    }
+
+    @Test("a program whose calls in flight have 64 file descriptors can only call without descriptors")
+    func manyDescriptors() async throws {
+        try await onWorker { worker in
+            let bus = try PrivateBus()
+            let service = try WaitingService(try await bus.connect())
+            let body = try VariantTuple([UInt8]()).encoded()
+            func wait(_ count: Int, from caller: DBus.Connection, _ worker: isolated Worker) async {
+                let begun = service.begun.value
+                for _ in 0..<count {
+                    Task { try? await service.call("Wait", from: caller, body: body, isolation: worker) }
+                }
+                await until { service.begun.value == begun + count }
+            }
+            func expectRefusal(of caller: DBus.Connection, _ worker: isolated Worker) async throws {
+                try await expectError(G_DBUS_ERROR_LIMITS_EXCEEDED, on: worker) { _ in
+                    try await service.call("Ping", from: caller)
+                }
+                try await service.ping(from: caller)
+            }
+            let caller = try await bus.connect()
+            for _ in 0..<4 {
+                try await service.call("Ping", from: caller)
+                await wait(1, from: caller, worker)
+            }
+            try await expectRefusal(of: caller, worker)
+            // Four programs fill the total. Then another one can have one call with descriptors.
+            for _ in 0..<3 { await wait(4, from: try await bus.connect(), worker) }
+            let late = try await bus.connect()
+            await wait(1, from: late, worker)
+            try await expectRefusal(of: late, worker)
+            try await caller.close()
+            await until { service.ended.value == 4 }
+            try await service.call("Ping", from: late)
+            service.exported.unexport()
+            await until { service.ended.value == 17 }
         }
     }
 

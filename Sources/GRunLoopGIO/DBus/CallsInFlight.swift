@@ -28,14 +28,14 @@ final class CallsInFlight: Sendable {
     init(on connection: DBus.Connection, _ loop: GRunLoop) { (self.connection, self.loop) = (connection, loop) }
 
     /// Adds a call. Returns an error if the call must be refused; otherwise the caller must remove the call.
-    func add(_ invocation: DBus.Invocation, _ size: Int) -> GLibError? {
+    func add(_ invocation: DBus.Invocation, _ load: CallLoad) -> GLibError? {
         let caller = invocation.sender
-        if let error = connection.state.load.withLock({ $0.add(of: caller, size) }) { return error }
+        if let error = connection.state.loads.withLock({ $0.add(load, of: caller) }) { return error }
         let error = state.withLock { state in
             if state.end == nil { state.calls[caller, default: [:]][invocation.id] = Call(invocation: invocation) }
             return state.end
         }
-        if error != nil { connection.state.load.withLock { $0.remove(of: caller, size) } }
+        if error != nil { connection.state.loads.withLock { $0.remove(load, of: caller) } }
         return error
     }
 
@@ -50,9 +50,9 @@ final class CallsInFlight: Sendable {
         if isInFlight, invocation.sender != nil { followCallers() }
     }
 
-    func remove(_ invocation: DBus.Invocation, _ size: Int) {
+    func remove(_ invocation: DBus.Invocation, _ load: CallLoad) {
         let caller = invocation.sender
-        connection.state.load.withLock { $0.remove(of: caller, size) }
+        connection.state.loads.withLock { $0.remove(load, of: caller) }
         // The removed references are released after unlocking.
         _ = state.withLock { state -> Call? in
             defer { if state.calls[caller]?.isEmpty == true { state.calls[caller] = nil } }
@@ -131,45 +131,70 @@ extension DBus.Invocation {
     fileprivate var id: ObjectIdentifier { ObjectIdentifier(self) }
 }
 
-/// How many calls are in flight on a connection, and the size of their arguments.
+/// What calls in flight keep.
+struct CallLoad {
+    private var calls = 0
+    private var size = 0
+    private var descriptors = 0
+
+    /// No call.
+    init() {}
+
+    /// One call.
+    init(of invocation: DBus.Invocation, _ arguments: Variant) {
+        calls = 1
+        size = Int(arguments.withPointer { g_variant_get_size($0) })
+        descriptors = invocation.descriptors?.count ?? 0
+    }
+
+    var isEmpty: Bool { calls == 0 }
+
+    /// Whether the load has reached a share of a caller's limits. Only a call with descriptors needs more descriptors.
+    func isFull(_ share: Double, for call: CallLoad) -> Bool {
+        Double(calls) >= share * 1024 || Double(size) >= share * Double(32 << 20)
+            || (call.descriptors > 0 && Double(descriptors) >= share * 64)
+    }
+
+    static func += (left: inout CallLoad, right: CallLoad) {
+        left.calls += right.calls
+        left.size += right.size
+        left.descriptors += right.descriptors
+    }
+
+    static func -= (left: inout CallLoad, right: CallLoad) {
+        left.calls -= right.calls
+        left.size -= right.size
+        left.descriptors -= right.descriptors
+    }
+}
+
+/// The loads of the callers of a connection, with a limit for each caller and for all.
 ///
 /// A connection to the bus has a limit of its own. If a user opens many connections, they fill the total, but a caller
 /// with few calls is still served.
-struct CallLoad {
-    private struct Load {
-        var calls = 0
-        var size = 0
-
-        /// Whether the load has reached a share of the limit for one caller.
-        func has(_ share: Double) -> Bool { Double(calls) >= share * 1024 || Double(size) >= share * Double(32 << 20) }
-
-        mutating func add(_ calls: Int, _ size: Int) {
-            self.calls += calls
-            self.size += size
-        }
-    }
-
-    private var total = Load()
-    private var callers: [String?: Load] = [:]
+struct CallerLoads {
+    private var total = CallLoad()
+    private var callers: [String?: CallLoad] = [:]
 
     /// Adds a call. Returns an error if the call must be refused.
-    mutating func add(of caller: String?, _ size: Int) -> GLibError? {
-        let own = callers[caller] ?? Load()
-        if own.has(1) {
-            return GLibError(G_DBUS_ERROR_LIMITS_EXCEEDED, "The caller has too many calls or arguments in flight")
+    mutating func add(_ call: CallLoad, of caller: String?) -> GLibError? {
+        let own = callers[caller] ?? CallLoad()
+        if own.isFull(1, for: call) {
+            return GLibError(
+                G_DBUS_ERROR_LIMITS_EXCEEDED, "The caller has too many calls, arguments or descriptors in flight")
         }
-        if total.has(4), own.has(1 / 64) {
-            return GLibError(G_DBUS_ERROR_LIMITS_EXCEEDED, "The callers have too many calls or arguments in flight")
+        if total.isFull(4, for: call), own.isFull(1 / 64, for: call) {
+            return GLibError(
+                G_DBUS_ERROR_LIMITS_EXCEEDED, "The callers have too many calls, arguments or descriptors in flight")
         }
-        change(caller, 1, size)
+        total += call
+        callers[caller, default: CallLoad()] += call
         return nil
     }
 
-    mutating func remove(of caller: String?, _ size: Int) { change(caller, -1, -size) }
-
-    private mutating func change(_ caller: String?, _ calls: Int, _ size: Int) {
-        total.add(calls, size)
-        callers[caller, default: Load()].add(calls, size)
-        if callers[caller]?.calls == 0 { callers[caller] = nil }
+    mutating func remove(_ call: CallLoad, of caller: String?) {
+        total -= call
+        callers[caller]? -= call
+        if callers[caller]?.isEmpty == true { callers[caller] = nil }
     }
 }

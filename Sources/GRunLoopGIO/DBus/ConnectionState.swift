@@ -20,7 +20,7 @@ final class ConnectionState: Sendable {
 
     private let state = Guarded(State())
     private let closing = Atomic(false)
-    let load = Guarded(CallLoad())
+    let loads = Guarded(CallerLoads())
     /// The names of the ``DBus/OwnedName`` objects that are not released.
     let names = Guarded<Set<String>>([])
 

@@ -67,10 +67,10 @@ extension DBus.Connection {
     /// If the caller leaves the bus, the task of its method is cancelled, also if the caller expects no reply. Do work
     /// that must be finished in a task of its own. A call is in flight until its method returns.
     ///
-    /// On one connection, a program can have 1,024 calls in flight, with 32 MiB of arguments. All programs together can
-    /// have 4,096 calls with 128 MiB. Beyond that, a program can have 16 calls with 512 KiB. The error is
-    /// `org.freedesktop.DBus.Error.LimitsExceeded`. The limits do not count the replies that a program does not read:
-    /// GLib queues these replies. They do not count file descriptors either.
+    /// On one connection, a program can have 1,024 calls in flight, with 32 MiB of arguments and 64 file descriptors.
+    /// All programs together can have four times as much. Beyond that, a program can have 16 calls with 512 KiB, one of
+    /// them with descriptors. The error is `org.freedesktop.DBus.Error.LimitsExceeded`. The limits do not count the
+    /// replies that a program does not read: GLib queues these replies.
     ///
     /// - Throws:
     ///   - a ``GLibError`` if a name is not valid;
@@ -178,8 +178,8 @@ private final class Export: ConnectionWaiter, Sendable {
     /// Starts a task that replies to a call. Called on the loop's thread.
     private func call(_ interface: String, _ arguments: Variant, _ object: OpaquePointer) {
         let invocation = DBus.Invocation(full: object, on: connection)
-        let size = Int(arguments.withPointer { g_variant_get_size($0) })
-        if let error = calls.add(invocation, size) { return invocation.fail(error) }
+        let load = CallLoad(of: invocation, arguments)
+        if let error = calls.add(invocation, load) { return invocation.fail(error) }
         // An immediate task begins here, so methods begin in the order of the messages. After a suspension, code
         // without an isolation continues on the loop.
         let task = Task.immediate(executorPreference: loop.executor) { [self] in
@@ -193,7 +193,7 @@ private final class Export: ConnectionWaiter, Sendable {
                 result = .failure(error)
             }
             // Before the reply, so that the caller's next call is not refused.
-            calls.remove(invocation, size)
+            calls.remove(invocation, load)
             switch result {
             case .success(let body): invocation.reply(body)
             case .failure(let error): invocation.fail(error)
