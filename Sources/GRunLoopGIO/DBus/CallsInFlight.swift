@@ -131,7 +131,7 @@ extension DBus.Invocation {
     fileprivate var id: ObjectIdentifier { ObjectIdentifier(self) }
 }
 
-/// What calls in flight keep.
+/// The resources that calls in flight use.
 struct CallLoad {
     private var calls = 0
     private var size = 0
@@ -155,16 +155,10 @@ struct CallLoad {
             || (call.descriptors > 0 && Double(descriptors) >= share * 64)
     }
 
-    static func += (left: inout CallLoad, right: CallLoad) {
-        left.calls += right.calls
-        left.size += right.size
-        left.descriptors += right.descriptors
-    }
-
-    static func -= (left: inout CallLoad, right: CallLoad) {
-        left.calls -= right.calls
-        left.size -= right.size
-        left.descriptors -= right.descriptors
+    mutating func add(_ call: CallLoad, times factor: Int = 1) {
+        calls += call.calls * factor
+        size += call.size * factor
+        descriptors += call.descriptors * factor
     }
 }
 
@@ -187,14 +181,14 @@ struct CallerLoads {
             return GLibError(
                 G_DBUS_ERROR_LIMITS_EXCEEDED, "The callers have too many calls, arguments or descriptors in flight")
         }
-        total += call
-        callers[caller, default: CallLoad()] += call
+        total.add(call)
+        callers[caller, default: CallLoad()].add(call)
         return nil
     }
 
     mutating func remove(_ call: CallLoad, of caller: String?) {
-        total -= call
-        callers[caller]? -= call
+        total.add(call, times: -1)
+        callers[caller]?.add(call, times: -1)
         if callers[caller]?.isEmpty == true { callers[caller] = nil }
     }
 }
