@@ -27,11 +27,9 @@ until_so() {
 quietly() {
     "$@" > "$work/log" 2>&1 || { tail -n 60 "$work/log" >&2; fail "$1 failed"; }
 }
-# SWIFT may consist of several words, as in "nice swift", so it is used without quotes.
-# shellcheck disable=SC2086
-build_quietly() { quietly $SWIFT build "$@"; }
+build_quietly() { quietly "$SWIFT" build "$@"; }
 # The first arguments of a build of the package Tools, which has the oracle, the probe and other programs.
 # shellcheck disable=SC2034
 tools=(--package-path Tools)
 # Prints the product folder of such a build.
-built() { $SWIFT build "$@" --show-bin-path 2> /dev/null; }
+built() { "$SWIFT" build "$@" --show-bin-path 2> /dev/null; }
