@@ -136,13 +136,16 @@ extension SocketPair {
     func wrongCalls() async throws {
         let hi = Self.text
         for (index, (message, count)) in [
-            (RawMessage.call("Text", "u", [1, 0, 0, 0]), 1), (RawMessage.call("1'", "s", hi), 1),
-            (RawMessage.call("Descriptor", "h", [7, 0, 0, 0]), 2),
-            (RawMessage.call("Descriptor", "h", [255, 255, 255, 255]), 2),
-            (RawMessage.call("Text", "s", hi, serial: 0), 1), (RawMessage.call("Text", "s", hi), 2),
-            (RawMessage.call("GetAll", "s", hi, interface: "org.freedesktop.DBus.Properties"), 1),
+            (RawMessage.call("Text", "u", [1, 0, 0, 0]), 1...1),
+            // GLib 2.90 ends the connection for a name that D-Bus does not allow.
+            (RawMessage.call("1'", "s", hi), 0...1),
+            (RawMessage.call("Descriptor", "h", [7, 0, 0, 0]), 2...2),
+            (RawMessage.call("Descriptor", "h", [255, 255, 255, 255]), 2...2),
+            (RawMessage.call("Text", "s", hi, serial: 0), 1...1), (RawMessage.call("Text", "s", hi), 2...2),
+            (RawMessage.call("GetAll", "s", hi, interface: "org.freedesktop.DBus.Properties"), 1...1),
         ].enumerated() {
-            #expect(try await callCount(of: message) == count, "\(index)")
+            let found = try await callCount(of: message)
+            #expect(count.contains(found), "\(index): \(found)")
         }
     }
 
