@@ -124,8 +124,14 @@ def _serving_asyncio(loop, end):
     if threading.current_thread() is threading.main_thread():
         event_loop = get_event_loop(context)
     else:
-        event_loops = getattr(sys.modules["asyncio"].get_event_loop_policy(), "_loops", {})
-        event_loop = event_loops.get(hash(context))
+        events = sys.modules.get("gi.events")
+        if events is None:
+            return contextlib.nullcontext()
+        policy = events.GLibEventLoopPolicy
+        if not hasattr(policy, "_loops"):
+            # Before version 3.56, only the policy that the program has set knows its event loops.
+            policy = sys.modules["asyncio"].get_event_loop_policy()
+        event_loop = getattr(policy, "_loops", {}).get(hash(context))
     # PyGObject returns another object if there is no event loop.
     return event_loop.running(end) if hasattr(event_loop, "_context") else contextlib.nullcontext()
 

@@ -620,11 +620,17 @@ else:
         """asyncio's tasks in an event loop that uses the main loop's home context."""
 
         def setUp(self):
-            former = asyncio.get_event_loop_policy()
-            self.addCleanup(asyncio.set_event_loop_policy, former)
-            self.policy = gi.events.GLibEventLoopPolicy()
-            asyncio.set_event_loop_policy(self.policy)
-            self.events = self.policy.get_event_loop()
+            if hasattr(gi.events.GLibEventLoop, "__enter__"):
+                self.events = gi.events.GLibEventLoop()
+                self.enterContext(self.events)
+                self.addCleanup(self.events.close)
+            else:
+                # Python 3.16 removes policies.
+                former = asyncio.get_event_loop_policy()
+                self.addCleanup(asyncio.set_event_loop_policy, former)
+                policy = gi.events.GLibEventLoopPolicy()
+                asyncio.set_event_loop_policy(policy)
+                self.events = policy.get_event_loop()
             self.loop = GRun.Loop.get_main()
             self.timer = GRun.Timer.new(3600, True, lambda timer: True)
             self.loop.add_timer(self.timer, GRun.MODE_DEFAULT)
@@ -649,6 +655,28 @@ else:
                 # The task ends in the next run, which does not wait.
                 self.loop.run_in_mode(GRun.MODE_DEFAULT, 0, False)
                 self.assertTrue(task.done())
+
+        @unittest.skipUnless(hasattr(gi.events.GLibEventLoop, "__enter__"), "only a policy has event loops")
+        def test_goes_on_on_another_thread(self):
+            def body():
+                context = GLib.MainContext()
+                events = gi.events.GLibEventLoop(context)
+                with events:
+                    self.loop = GRun.Loop.get_current()
+                    timer = GRun.Timer.new(3600, True, lambda timer: True)
+                    self.loop.add_timer(timer, GRun.MODE_DEFAULT)
+                    task = events.create_task(self.work())
+                    results.append(self.loop.run_in_mode(GRun.MODE_DEFAULT, 60, False))
+                    timer.invalidate()
+                    events.run_until_complete(task)
+                events.close()
+
+            results = []
+            thread = threading.Thread(target=body)
+            thread.start()
+            thread.join()
+            self.assertEqual(results, [GRun.Result.STOPPED])
+            self.assertEqual(self.steps, [(number, GRun.MODE_DEFAULT) for number in range(3)])
 
         def test_drives_the_loop(self):
             async def work():
