@@ -296,7 +296,7 @@ counts: check-deps
 
 ## Benchmarks the library and its peers, interleaved on one core: Benchmarks/RESULTS.md, SCALE.md and their charts.
 bench: bench-build
-	Benchmarks/run --rounds 5 --output .build/bench.tsv
+	Benchmarks/run --rounds 10 --output .build/bench.tsv
 	Benchmarks/report .build/bench.tsv Benchmarks/results.svg > Benchmarks/RESULTS.md
 	Benchmarks/scale Benchmarks/scale.svg > Benchmarks/SCALE.md
 

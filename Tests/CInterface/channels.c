@@ -151,7 +151,7 @@ static void check_producers(void)
     grun_channel_invalidate(channel);
 }
 
-static void note_value(const GValue *value, gpointer count)
+static void note_value(GValue *value, gpointer count)
 {
     ((Count *)count)->calls++;
     if (G_VALUE_HOLDS_POINTER(value))

@@ -88,7 +88,7 @@ static gboolean on_observer(GRunObserver *observer, GRunActivity activity, gpoin
     return TRUE;
 }
 static void on_message(gpointer message, gpointer data) { (void)message; (void)data; }
-static void on_value(const GValue *value, gpointer data) { (void)value; (void)data; }
+static void on_value(GValue *value, gpointer data) { (void)value; (void)data; }
 static void on_port_end(GRunPort *port, gpointer data) { (void)port; (void)data; }
 static void on_message_port_end(GRunMessagePort *port, gpointer data) { (void)port; (void)data; }
 static void on_remote_message_port_end(GRunRemoteMessagePort *port, gpointer data) { (void)port; (void)data; }

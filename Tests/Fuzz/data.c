@@ -163,7 +163,7 @@ gboolean fuzz_on_GRunTimerFunc(GRunTimer *timer, gpointer user_data);
 gboolean fuzz_on_GRunObserverFunc(GRunObserver *observer, GRunActivity activity, gpointer user_data);
 void fuzz_on_GRunScheduleFunc(GRunSource *source, GRunLoop *loop, const char *mode, gpointer user_data);
 void fuzz_on_GRunChannelFunc(gpointer message, gpointer user_data);
-void fuzz_on_GRunChannelValueFunc(const GValue *value, gpointer user_data);
+void fuzz_on_GRunChannelValueFunc(GValue *value, gpointer user_data);
 void fuzz_on_GRunPortInvalidationFunc(GRunPort *port, gpointer user_data);
 void fuzz_on_GRunMessagePortInvalidationFunc(GRunMessagePort *port, gpointer user_data);
 void fuzz_on_GRunRemoteMessagePortInvalidationFunc(GRunRemoteMessagePort *port, gpointer user_data);
@@ -246,7 +246,7 @@ void fuzz_on_GRunChannelFunc(gpointer message, gpointer user_data)
     call(user_data, NULL, NULL, 0);
 }
 
-void fuzz_on_GRunChannelValueFunc(const GValue *value, gpointer user_data)
+void fuzz_on_GRunChannelValueFunc(GValue *value, gpointer user_data)
 {
     messages_take_value(value);
     call(user_data, NULL, NULL, 0);

@@ -273,7 +273,7 @@ GValue *messages_new_value(void);
 /// Notes whether a channel has accepted a message or a value.
 void messages_settle(gconstpointer message, bool is_accepted);
 void messages_take(gpointer message);
-void messages_take_value(const GValue *value);
+void messages_take_value(GValue *value);
 void messages_check_all(void);
 
 // MARK: Contents of port messages

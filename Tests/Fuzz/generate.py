@@ -44,7 +44,7 @@ FUNCTIONS = {
     "GRunTimerFunc": "gboolean (GRunTimer *, gpointer)",
     "GRunObserverFunc": "gboolean (GRunObserver *, GRunActivity, gpointer)",
     "GRunChannelFunc": "void (gpointer, gpointer)",
-    "GRunChannelValueFunc": "void (const GValue *, gpointer)",
+    "GRunChannelValueFunc": "void (GValue *, gpointer)",
     "GRunNotificationFunc": "void (const char *, gpointer, GBytes *, gpointer)",
     "GRunPortFunc": "void (GRunPortMessage *, gpointer)",
     "GRunPortInvalidationFunc": "void (GRunPort *, gpointer)",

@@ -54,7 +54,7 @@ void messages_settle(gconstpointer message, bool is_accepted)
         fuzz_fail("message#%u was refused, and has arrived", label(parcel));
 }
 
-void messages_take_value(const GValue *value) { messages_take(g_value_get_pointer(value)); }
+void messages_take_value(GValue *value) { messages_take(g_value_get_pointer(value)); }
 
 void messages_take(gpointer message)
 {

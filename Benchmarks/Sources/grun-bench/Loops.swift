@@ -8,6 +8,7 @@ import Synchronization
 extension Bench {
     /// A block that goes around: each loop passes it to the next one.
     func ringOfLoops() {
+        let before = bench_resident()
         let threads = makeThreads()
         // The main loop counts, and is not in the ring.
         keepAlive()
@@ -21,7 +22,8 @@ extension Bench {
         let begin = bench_now()
         pass(to: 0)
         drive()
-        report(Double(bench_now() - begin) / Double(Self.hops), "hops:\(Self.hops)")
+        let time = Double(bench_now() - begin) / Double(Self.hops)
+        report(time, "bytes:\((bench_resident() - before) / n)")
         end(threads)
     }
 

@@ -47,13 +47,13 @@ typedef void (*GRunChannelFunc) (gpointer message,
 
 /**
  * GRunChannelValueFunc:
- * @value: the value, which is valid during the call; a pointer that was sent with grun_channel_send() arrives as a
+ * @value: the value, which the channel frees after the call. A pointer that grun_channel_send() sent arrives as a
  *   %G_TYPE_POINTER, and this callback must free it if necessary
  * @user_data: (closure): the data that was passed with the function
  *
  * Called with a value of a channel.
  */
-typedef void (*GRunChannelValueFunc) (const GValue *value,
+typedef void (*GRunChannelValueFunc) (GValue *value,
                                       gpointer user_data);
 
 /**

@@ -19,6 +19,9 @@ G_BEGIN_DECLS
  * @GRUN_RESULT_HANDLED_SOURCE: a source was handled, and the caller has asked to return after that
  *
  * The reason why a run returned. Core Foundation: `CFRunLoopRunResult`, with the same values.
+ *
+ * The common modes of the main loop, such as the default mode, always have something to wait for: the main dispatch
+ * queue. So on the main thread, a run in these modes is only finished inside a block of that queue.
  */
 typedef enum
 {
@@ -132,7 +135,8 @@ char *grun_loop_to_string (GRunLoop *loop);
  * grun_loop_run:
  * @loop: the current thread's loop
  *
- * Runs the loop in the default mode until it is stopped or has nothing to wait for.
+ * Runs the loop in the default mode until it is stopped or has nothing to wait for. The main loop always has something
+ * to wait for: see #GRunResult.
  *
  * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. Core Foundation:
  * `CFRunLoopRun`.
@@ -151,7 +155,8 @@ GRunResult grun_loop_run (GRunLoop *loop);
  * @return_after_source_handled: whether to return after the pass in which a source was performed, the main dispatch
  *   queue was served or a context was dispatched; blocks, timers and wake-ups do not count
  *
- * Runs the loop in a mode until the time limit has passed, the run is stopped, or the mode has nothing to wait for.
+ * Runs the loop in a mode until the time limit has passed, the run is stopped, or the mode has nothing to wait for: see
+ * #GRunResult.
  *
  * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. Core Foundation:
  * `CFRunLoopRunInMode`.
@@ -189,6 +194,7 @@ GRunResult grun_loop_run_in_mode_usec (GRunLoop *loop,
  * @loop: the current thread's loop
  *
  * Runs the loop in the default mode for as long as there is something to wait for. grun_loop_stop() does not end it.
+ * On the main thread, the call does not return: see #GRunResult.
  *
  * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. Foundation: `-[NSRunLoop
  * run]`.
