@@ -298,7 +298,7 @@ counts: check-deps
 bench: bench-build
 	Benchmarks/run --rounds 10 --output .build/bench.tsv
 	Benchmarks/report .build/bench.tsv Benchmarks/results.svg > Benchmarks/RESULTS.md
-	Benchmarks/scale Benchmarks/scale.svg > Benchmarks/SCALE.md
+	Benchmarks/scale --rounds 5 Benchmarks/scale.svg > Benchmarks/SCALE.md
 
 ## Runs the same benchmarks in two rounds, and prints the results.
 bench-quick: bench-build

@@ -132,6 +132,8 @@ def _serving_asyncio(loop, end):
             # Before version 3.56, only the policy that the program has set knows its event loops.
             policy = sys.modules["asyncio"].get_event_loop_policy()
         event_loop = getattr(policy, "_loops", {}).get(hash(context))
+        if event_loop is not None and event_loop.is_closed():
+            return contextlib.nullcontext()
     # PyGObject returns another object if there is no event loop.
     return event_loop.running(end) if hasattr(event_loop, "_context") else contextlib.nullcontext()
 

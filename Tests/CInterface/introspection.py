@@ -656,26 +656,38 @@ else:
                 self.loop.run_in_mode(GRun.MODE_DEFAULT, 0, False)
                 self.assertTrue(task.done())
 
-        @unittest.skipUnless(hasattr(gi.events.GLibEventLoop, "__enter__"), "only a policy has event loops")
+        @contextlib.contextmanager
+        def events_of_thread(self):
+            if hasattr(gi.events.GLibEventLoop, "__enter__"):
+                events = gi.events.GLibEventLoop(GLib.MainContext())
+                with events:
+                    yield events
+            else:
+                policy = asyncio.get_event_loop_policy()
+                events = policy.new_event_loop()
+                policy.set_event_loop(events)
+                yield events
+                policy.set_event_loop(None)
+
         def test_goes_on_on_another_thread(self):
             def body():
-                context = GLib.MainContext()
-                events = gi.events.GLibEventLoop(context)
-                with events:
+                with self.events_of_thread() as events:
                     self.loop = GRun.Loop.get_current()
                     timer = GRun.Timer.new(3600, True, lambda timer: True)
                     self.loop.add_timer(timer, GRun.MODE_DEFAULT)
                     task = events.create_task(self.work())
                     results.append(self.loop.run_in_mode(GRun.MODE_DEFAULT, 60, False))
-                    timer.invalidate()
                     events.run_until_complete(task)
-                events.close()
+                    events.close()
+                    # A run beside a closed event loop.
+                    results.append(self.loop.run_in_mode(GRun.MODE_DEFAULT, 0.001, False))
+                    timer.invalidate()
 
             results = []
             thread = threading.Thread(target=body)
             thread.start()
             thread.join()
-            self.assertEqual(results, [GRun.Result.STOPPED])
+            self.assertEqual(results, [GRun.Result.STOPPED, GRun.Result.TIMED_OUT])
             self.assertEqual(self.steps, [(number, GRun.MODE_DEFAULT) for number in range(3)])
 
         def test_drives_the_loop(self):

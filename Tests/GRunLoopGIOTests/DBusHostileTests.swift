@@ -135,10 +135,11 @@ extension SocketPair {
     @Test("a call with other types, a wrong handle, or without a serial number does no harm")
     func wrongCalls() async throws {
         let hi = Self.text
+        // GLib 2.90 ends the connection for a name that D-Bus does not allow, and GLib 2.84 does not.
+        let badName = glib_minor_version <= 84 ? 1...1 : glib_minor_version >= 90 ? 0...0 : 0...1
         for (index, (message, count)) in [
             (RawMessage.call("Text", "u", [1, 0, 0, 0]), 1...1),
-            // GLib 2.90 ends the connection for a name that D-Bus does not allow.
-            (RawMessage.call("1'", "s", hi), 0...1),
+            (RawMessage.call("1'", "s", hi), badName),
             (RawMessage.call("Descriptor", "h", [7, 0, 0, 0]), 2...2),
             (RawMessage.call("Descriptor", "h", [255, 255, 255, 255]), 2...2),
             (RawMessage.call("Text", "s", hi, serial: 0), 1...1), (RawMessage.call("Text", "s", hi), 2...2),

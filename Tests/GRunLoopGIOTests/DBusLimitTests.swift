@@ -37,13 +37,13 @@ private struct WaitingService {
         try await caller.call(connection.uniqueName, "/t", "org.grun.Test", "Ping", timeout: .seconds(600))
     }
 
-    /// Calls a method with 16 file descriptors.
+    /// Calls a method with file descriptors.
     func call(
-        _ method: String, from caller: DBus.Connection, body: Variant? = nil,
+        _ method: String, _ count: Int, from caller: DBus.Connection, body: Variant? = nil,
         isolation: isolated (any Actor)? = #isolation
     ) async throws {
         let descriptors = DBus.Descriptors()
-        for _ in 0..<16 { _ = try descriptors.append(STDERR_FILENO) }
+        for _ in 0..<count { _ = try descriptors.append(STDERR_FILENO) }
         _ = try await caller.call(
             connection.uniqueName, "/t", "org.grun.Test", method, body: body, descriptors: descriptors,
             timeout: .seconds(600))
@@ -141,41 +141,48 @@ private struct WaitingService {
         }
     }
 
-    @Test("a program whose calls in flight have 64 file descriptors can only call without descriptors")
+    @Test("a program whose calls in flight have 253 file descriptors can only call without descriptors")
     func manyDescriptors() async throws {
         try await onWorker { worker in
             let bus = try PrivateBus()
             let service = try WaitingService(try await bus.connect())
             let body = try VariantTuple([UInt8]()).encoded()
-            func wait(_ count: Int, from caller: DBus.Connection, _ worker: isolated Worker) async {
+            /// Sends calls with these numbers of descriptors.
+            func wait(_ counts: [Int], from caller: DBus.Connection, _ worker: isolated Worker) async {
                 let begun = service.begun.value
-                for _ in 0..<count {
-                    Task { try? await service.call("Wait", from: caller, body: body, isolation: worker) }
+                for count in counts {
+                    Task { try? await service.call("Wait", count, from: caller, body: body, isolation: worker) }
                 }
-                await until { service.begun.value == begun + count }
+                await until { service.begun.value == begun + counts.count }
             }
-            func expectRefusal(of caller: DBus.Connection, _ worker: isolated Worker) async throws {
+            func expectRefusal(_ count: Int, of caller: DBus.Connection, _ worker: isolated Worker) async throws {
                 try await expectError(G_DBUS_ERROR_LIMITS_EXCEEDED, on: worker) { _ in
-                    try await service.call("Ping", from: caller)
+                    try await service.call("Ping", count, from: caller)
                 }
                 try await service.ping(from: caller)
             }
+            // A bus passes 16 descriptors in a message.
+            let many = [Int](repeating: 16, count: 15)
             let caller = try await bus.connect()
-            for _ in 0..<4 {
-                try await service.call("Ping", from: caller)
-                await wait(1, from: caller, worker)
-            }
-            try await expectRefusal(of: caller, worker)
-            // Four programs fill the total. Then another one can have one call with descriptors.
-            for _ in 0..<3 { await wait(4, from: try await bus.connect(), worker) }
+            await wait(many + [12], from: caller, worker)
+            try await expectRefusal(2, of: caller, worker)
+            try await service.call("Ping", 1, from: caller)
+            await wait([1], from: caller, worker)
+            try await expectRefusal(1, of: caller, worker)
+            // Three programs fill the total. Then another program can have one descriptor.
+            let (second, third) = (try await bus.connect(), try await bus.connect())
+            await wait(many + [13], from: second, worker)
+            await wait([6], from: third, worker)
+            try await expectRefusal(1, of: third, worker)
             let late = try await bus.connect()
-            await wait(1, from: late, worker)
-            try await expectRefusal(of: late, worker)
+            try await expectRefusal(2, of: late, worker)
+            await wait([1], from: late, worker)
+            try await expectRefusal(1, of: late, worker)
             try await caller.close()
-            await until { service.ended.value == 4 }
-            try await service.call("Ping", from: late)
-            service.exported.unexport()
             await until { service.ended.value == 17 }
+            try await service.call("Ping", 2, from: late)
+            service.exported.unexport()
+            await until { service.ended.value == 35 }
         }
     }
 

@@ -131,28 +131,27 @@ extension DBus.Invocation {
     fileprivate var id: ObjectIdentifier { ObjectIdentifier(self) }
 }
 
-/// The resources that calls in flight use.
+/// The resources that calls in flight use, or a limit of them.
 struct CallLoad {
-    private var calls = 0
-    private var size = 0
-    private var descriptors = 0
+    var calls = 0
+    var size = 0
+    var descriptors = 0
 
-    /// No call.
-    init() {}
-
-    /// One call.
+    /// The load of one call.
     init(of invocation: DBus.Invocation, _ arguments: Variant) {
         calls = 1
         size = Int(arguments.withPointer { g_variant_get_size($0) })
         descriptors = invocation.descriptors?.count ?? 0
     }
 
-    var isEmpty: Bool { calls == 0 }
+    init(calls: Int = 0, size: Int = 0, descriptors: Int = 0) {
+        (self.calls, self.size, self.descriptors) = (calls, size, descriptors)
+    }
 
-    /// Whether the load has reached a share of a caller's limits. Only a call with descriptors needs more descriptors.
-    func isFull(_ share: Double, for call: CallLoad) -> Bool {
-        Double(calls) >= share * 1024 || Double(size) >= share * Double(32 << 20)
-            || (call.descriptors > 0 && Double(descriptors) >= share * 64)
+    /// Returns whether this load has no room for a call. The arguments of a single call may be larger than the limit.
+    func isFull(for call: CallLoad, _ limit: CallLoad) -> Bool {
+        calls >= limit.calls || size >= limit.size
+            || (call.descriptors > 0 && descriptors + call.descriptors > limit.descriptors)
     }
 
     mutating func add(_ call: CallLoad, times factor: Int = 1) {
@@ -167,17 +166,23 @@ struct CallLoad {
 /// A connection to the bus has a limit of its own. If a user opens many connections, they fill the total, but a caller
 /// with few calls is still served.
 struct CallerLoads {
+    /// 253 is how many descriptors a message can have.
+    private static let limit = CallLoad(calls: 1024, size: 32 << 20, descriptors: 253)
+    private static let limitOfAll = CallLoad(calls: 4096, size: 128 << 20, descriptors: 512)
+    /// Beyond the limit of all.
+    private static let least = CallLoad(calls: 16, size: 512 << 10, descriptors: 1)
+
     private var total = CallLoad()
     private var callers: [String?: CallLoad] = [:]
 
     /// Adds a call. Returns an error if the call must be refused.
     mutating func add(_ call: CallLoad, of caller: String?) -> GLibError? {
         let own = callers[caller] ?? CallLoad()
-        if own.isFull(1, for: call) {
+        if own.isFull(for: call, Self.limit) {
             return GLibError(
                 G_DBUS_ERROR_LIMITS_EXCEEDED, "The caller has too many calls, arguments or descriptors in flight")
         }
-        if total.isFull(4, for: call), own.isFull(1 / 64, for: call) {
+        if total.isFull(for: call, Self.limitOfAll), own.isFull(for: call, Self.least) {
             return GLibError(
                 G_DBUS_ERROR_LIMITS_EXCEEDED, "The callers have too many calls, arguments or descriptors in flight")
         }
@@ -189,6 +194,6 @@ struct CallerLoads {
     mutating func remove(_ call: CallLoad, of caller: String?) {
         total.add(call, times: -1)
         callers[caller]?.add(call, times: -1)
-        if callers[caller]?.isEmpty == true { callers[caller] = nil }
+        if callers[caller]?.calls == 0 { callers[caller] = nil }
     }
 }

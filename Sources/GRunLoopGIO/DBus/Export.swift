@@ -67,10 +67,11 @@ extension DBus.Connection {
     /// If the caller leaves the bus, the task of its method is cancelled, also if the caller expects no reply. Do work
     /// that must be finished in a task of its own. A call is in flight until its method returns.
     ///
-    /// On one connection, a program can have 1,024 calls in flight, with 32 MiB of arguments and 64 file descriptors.
-    /// All programs together can have four times as much. Beyond that, a program can have 16 calls with 512 KiB, one of
-    /// them with descriptors. The error is `org.freedesktop.DBus.Error.LimitsExceeded`. The limits do not count the
-    /// replies that a program does not read: GLib queues these replies.
+    /// On one connection, a program can have 1,024 calls in flight, with 32 MiB of arguments and 253 file descriptors.
+    /// All programs together can have 4,096 calls with 128 MiB and 512 descriptors. Beyond that, each program can have
+    /// 16 calls with 512 KiB and one descriptor. The error is `org.freedesktop.DBus.Error.LimitsExceeded`. A call
+    /// counts when the loop takes it. GLib queues earlier calls, and the replies that a program does not read, without
+    /// a limit.
     ///
     /// - Throws:
     ///   - a ``GLibError`` if a name is not valid;

@@ -47,8 +47,8 @@ typedef void (*GRunChannelFunc) (gpointer message,
 
 /**
  * GRunChannelValueFunc:
- * @value: the value, which the channel frees after the call. A pointer that grun_channel_send() sent arrives as a
- *   %G_TYPE_POINTER, and this callback must free it if necessary
+ * @value: the value, which is valid during the call; do not unset it, because the channel does so. A pointer that
+ *   grun_channel_send() sent arrives as a %G_TYPE_POINTER, and this callback must free it if necessary
  * @user_data: (closure): the data that was passed with the function
  *
  * Called with a value of a channel.

@@ -20,8 +20,9 @@ G_BEGIN_DECLS
  *
  * The reason why a run returned. Core Foundation: `CFRunLoopRunResult`, with the same values.
  *
- * The common modes of the main loop, such as the default mode, always have something to wait for: the main dispatch
- * queue. So on the main thread, a run in these modes is only finished inside a block of that queue.
+ * While the main loop serves the main dispatch queue, its common modes, such as the default mode, have something to
+ * wait for. So on the main thread, a run in these modes is finished only inside a block of that queue, or if another
+ * thread serves the queue.
  */
 typedef enum
 {
@@ -135,8 +136,8 @@ char *grun_loop_to_string (GRunLoop *loop);
  * grun_loop_run:
  * @loop: the current thread's loop
  *
- * Runs the loop in the default mode until it is stopped or has nothing to wait for. The main loop always has something
- * to wait for: see #GRunResult.
+ * Runs the loop in the default mode until it is stopped or has nothing to wait for. The main loop usually waits for the
+ * main dispatch queue: see #GRunResult.
  *
  * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. Core Foundation:
  * `CFRunLoopRun`.
@@ -194,7 +195,7 @@ GRunResult grun_loop_run_in_mode_usec (GRunLoop *loop,
  * @loop: the current thread's loop
  *
  * Runs the loop in the default mode for as long as there is something to wait for. grun_loop_stop() does not end it.
- * On the main thread, the call does not return: see #GRunResult.
+ * On the main thread, the call returns only if the loop does not serve the main dispatch queue: see #GRunResult.
  *
  * Threads: the loop's own; a call from another thread is a g_critical(), and nothing is run. Foundation: `-[NSRunLoop
  * run]`.
