@@ -17,10 +17,11 @@ enum Latency {
 
     private static func run(_ log: Recorder) throws {
         let ours = Series(
-            name: "GRunLoop", of: measure(samples: 400, pause: 0...2_000) { until in Host.iterate(until: until) })
+            name: "GRunLoop", of: measure(samples: 400, longestPause: 2_000) { until in Host.iterate(until: until) })
         let ourWakeUps = wakeUps(while: { until in Host.iterate(until: until) })
         let tickler = try Tickler()
-        let theirs = Series(name: "50 ms tickler", of: measure(samples: 48, pause: 0...50_000, drive: tickler.iterate))
+        let theirs = Series(
+            name: "50 ms tickler", of: measure(samples: 48, longestPause: 50_000, drive: tickler.iterate))
         let before = tickler.ticks
         tickler.iterate(for: idleTime)
         let theirWakeUps = tickler.ticks - before
@@ -50,17 +51,17 @@ enum Latency {
 
     private static let idleTime = Duration.milliseconds(300)
 
-    /// Another thread enqueues blocks one after another, with random pauses in between. The pauses are in microseconds.
-    /// The calling thread drives the main loop.
+    /// Another thread enqueues blocks one after another, with pauses in between. The pauses are spread evenly up to the
+    /// longest one, in random order, and are in microseconds. The calling thread drives the main loop.
     private static func measure(
-        samples: Int, pause: ClosedRange<UInt32>, drive: (() -> Bool) -> Void
+        samples: Int, longestPause: Int, drive: (() -> Bool) -> Void
     ) -> [Int64] {
         let latencies = Shared<[Int64]>([])
         let hasEnded = Shared(false)
         let worker = WorkerThread {
             let done = DispatchSemaphore(value: 0)
-            for _ in 0..<samples {
-                usleep(.random(in: pause))
+            for number in (0..<samples).shuffled() {
+                usleep(UInt32(longestPause * number / samples))
                 let start = GRunLoop.now
                 DispatchQueue.main.async {
                     let latency = start.duration(to: GRunLoop.now).nanoseconds
