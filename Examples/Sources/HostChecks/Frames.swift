@@ -197,8 +197,8 @@ extension HostChecks {
     }
 
     /// The loop's 10 ms timer fires at most a few iterations late under a host flood at priority 0. Counts calls of the
-    /// flood, one per iteration, because a busy machine delays both. There are some 5,000 between two fires. A busy
-    /// kernel reports a timer 50 us late, after 25 calls.
+    /// flood, one per iteration, because a busy machine delays both. On a busy machine, the kernel once reported the
+    /// timer after 23 of them.
     func checkForeignFlood() {
         Watchdog.shared.feed("a flood of the host's")
         let fires = Fires()
