@@ -197,8 +197,8 @@ extension HostChecks {
     }
 
     /// The loop's 10 ms timer fires at most a few iterations late under a host flood at priority 0. Counts calls of the
-    /// flood, one per iteration, because a busy machine delays both. On a busy machine, the kernel once reported the
-    /// timer after 23 of them.
+    /// flood, one per iteration, because a busy machine delays both. Three fires may be later, because a busy kernel
+    /// itself sometimes reports the timer late: once after 23 iterations.
     func checkForeignFlood() {
         Watchdog.shared.feed("a flood of the host's")
         let fires = Fires()
@@ -210,9 +210,11 @@ extension HostChecks {
         Host.run(milliseconds: 1000)
         fires.stop()
         Host.remove(flood)
+        let later = fires.overdue.filter { $0 > 20 }
         report.fact(
-            "timer of 10 ms under a flood of the host's", fires.count > 10 && fires.longestOverdue <= 200,
-            "\(fires.count) of 100 fires, overdue for at most \(fires.longestOverdue) iterations")
+            "timer of 10 ms under a flood of the host's",
+            fires.count > 10 && later.count <= 3 && later.allSatisfy { $0 <= 200 },
+            "\(fires.count) of 100 fires, overdue for at most \(fires.overdue.max() ?? 0) iterations")
     }
 }
 
@@ -222,9 +224,9 @@ private final class Fires: @unchecked Sendable {
     private let note: () -> Int
     private var timer: GRunLoop.Timer?
 
-    /// The greatest number of iterations in a row in which the timer was due, and the present number.
-    private(set) var longestOverdue = 0
-    private var overdue = 0
+    /// For each time that the timer was due, the number of iterations before it fired.
+    private(set) var overdue: [Int] = []
+    private var isOverdue = false
 
     var count: Int { notes.count }
 
@@ -237,8 +239,10 @@ private final class Fires: @unchecked Sendable {
     }
 
     func noteIteration() {
-        overdue = timer.map { $0.isValid && $0.fireDate <= GRunLoop.now } == true ? overdue + 1 : 0
-        longestOverdue = max(longestOverdue, overdue)
+        let wasOverdue = isOverdue
+        isOverdue = timer.map { $0.isValid && $0.fireDate <= GRunLoop.now } == true
+        guard isOverdue else { return }
+        if wasOverdue { overdue[overdue.count - 1] += 1 } else { overdue.append(1) }
     }
 
     func stop() { timer?.invalidate() }

@@ -137,17 +137,6 @@ struct CallLoad {
     var size = 0
     var descriptors = 0
 
-    /// The load of one call.
-    init(of invocation: DBus.Invocation, _ arguments: Variant) {
-        calls = 1
-        size = Int(arguments.withPointer { g_variant_get_size($0) })
-        descriptors = invocation.descriptors?.count ?? 0
-    }
-
-    init(calls: Int = 0, size: Int = 0, descriptors: Int = 0) {
-        (self.calls, self.size, self.descriptors) = (calls, size, descriptors)
-    }
-
     /// Returns whether this load has no room for a call. The arguments of a single call may be larger than the limit.
     func isFull(for call: CallLoad, _ limit: CallLoad) -> Bool {
         calls >= limit.calls || size >= limit.size
@@ -158,6 +147,15 @@ struct CallLoad {
         calls += call.calls * factor
         size += call.size * factor
         descriptors += call.descriptors * factor
+    }
+}
+
+extension CallLoad {
+    /// The load of one call.
+    init(of invocation: DBus.Invocation, _ arguments: Variant) {
+        self.init(
+            calls: 1, size: Int(arguments.withPointer { g_variant_get_size($0) }),
+            descriptors: invocation.descriptors?.count ?? 0)
     }
 }
 
