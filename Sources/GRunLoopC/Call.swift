@@ -126,7 +126,10 @@ struct Call {
 
     /// Returns the loop if the calling thread is the loop's own thread. Otherwise logs a critical message and returns
     /// nil.
-    func ownLoop(_ pointer: OpaquePointer?) -> GRunLoop? { loop(pointer).flatMap { isOwnThread($0) ? $0 : nil } }
+    func ownLoop(_ pointer: OpaquePointer?) -> GRunLoop? {
+        guard let loop = loop(pointer), isOwnThread(loop) else { return nil }
+        return loop
+    }
 }
 
 extension Call {

@@ -34,14 +34,18 @@ import Testing
         }
     }
 
-    @Test("the token of a loop that has ended cancels nothing")
+    @Test("the token of a loop that has ended cancels nothing, and does not retain the loop")
     func endedLoop() async throws {
         try await onFreshThread { loop in
             let trace = Recorder()
             let others = Shared<[GRunLoop.DelayedPerform]>([])
+            let ended = Weak<GRunLoop>()
             LoopThread { other in
-                others.value = (0..<20).map { _ in other.perform(after: .seconds(60)) {} }
+                ended.object = other
+                let modes: [[GRunLoop.Mode]] = [[.default], ["one"], [.common], ["one", "two"]]
+                others.value = (0..<20).map { other.perform(after: .seconds(60), inModes: modes[$0 % 4]) {} }
             }.join()
+            #expect(waitUntil { ended.object == nil })
             let own = (0..<20).map { number in loop.perform(after: .zero) { trace("\(number)") } }
             for other in others.value {
                 #expect(!own.contains(other))
@@ -72,6 +76,22 @@ import Testing
             #expect(trace.take() == ["target released"])
             loop.cancelPerforms(target: performs)
             #expect(loop.run(for: .zero) == .finished)
+        }
+    }
+
+    @Test("in virtual time, the token of the hidden loop still cancels, in each of the loop's modes")
+    func hiddenLoop() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let performs = ([.default, "one"] as [GRunLoop.Mode]).map { mode in
+                loop.perform(after: .zero, inModes: [mode]) { trace("performed") }
+            }
+            GRunLoop.withVirtualTime { time in
+                let own = time.loop.perform(after: .zero, inModes: ["one"]) { trace("performed") }
+                for each in performs + [own] { #expect(each.cancel() && !each.cancel()) }
+            }
+            #expect(loop.run(for: .zero) == .finished && loop.run(mode: "one", for: .zero) == .finished)
+            #expect(trace.lines == [])
         }
     }
 

@@ -129,6 +129,7 @@ public final class GRunLoop: @unchecked Sendable {
         // If the process has several copies of the library, only the loops of the first copy work. The loops of the
         // other copies are dead.
         if OneCopy.other != nil { beDead() }
+        ThreadLoops.add(defaultMode, of: self)
     }
 
     /// Marks the loop as ended, so that no caller waits for the loop. Called for a loop that will never run.
@@ -256,6 +257,7 @@ public final class GRunLoop: @unchecked Sendable {
         let mode = ModeState(name: name, isCommon: commonModes.contains(name))
         modes[name] = mode
         modesByNumber[mode.number] = mode
+        ThreadLoops.add(mode, of: self)
         return mode
     }
 

@@ -5,19 +5,20 @@ extension GRunLoop {
     /// Identifies a closure that ``GRunLoop/perform(after:_:)`` or ``GRunLoop/perform(after:inModes:target:key:_:)``
     /// has added, so that ``cancel()`` can cancel it.
     ///
-    /// The token retains the loop, but not the closure. Each delayed perform of the process has a unique token. Calls
-    /// that add no closure all return equal tokens.
+    /// The token retains neither the loop nor the closure. Each delayed perform of the process has a unique token.
+    /// Calls that add no closure all return equal tokens.
     ///
     /// Threads: any. The corresponding GLib type is the number that `g_timeout_add` returns. Foundation has no such
     /// type, because it cancels by target, selector and object.
     public struct DelayedPerform: Hashable, Sendable {
-        let name: PerformName
-        private let owner: Owner
+        /// The number of the perform's mode in the upper 63 bits. The lowest bit is 1 if the perform is in the loop's
+        /// table ``Cancellables``.
+        private let modeAndTarget: UInt64
+        private let slot: TimerSlots.Name
 
-        /// - Parameter hasTarget: whether the perform is in the loop's table ``Cancellables``.
-        init(_ name: PerformName, of loop: GRunLoop, hasTarget: Bool = false) {
-            self.name = name
-            owner = Owner(loop: loop, hasTarget: hasTarget)
+        init(_ name: PerformName, hasTarget: Bool = false) {
+            modeAndTarget = name.mode << 1 | (hasTarget ? 1 : 0)
+            slot = name.name
         }
 
         /// Cancels the closure, if it was not called yet.
@@ -28,19 +29,13 @@ extension GRunLoop {
         /// Threads: any. The closure is released on the calling thread or, if it belongs to an actor, on that actor.
         /// The corresponding GLib function is `g_source_remove`.
         @discardableResult public func cancel() -> Bool {
-            guard !Fork.refuses("DelayedPerform.cancel"), owner.loop.removePerform(name) else { return false }
-            if owner.hasTarget { owner.loop.releaseTarget(of: name) }
-            return true
-        }
-
-        /// The loop of the perform, and whether the perform has a target. A comparison of tokens ignores both, because
-        /// the name is unique.
-        private struct Owner: Hashable {
-            let loop: GRunLoop
-            let hasTarget: Bool
-
-            static func == (one: Owner, other: Owner) -> Bool { true }
-            func hash(into hasher: inout Hasher) {}
+            guard !Fork.refuses("DelayedPerform.cancel") else { return false }
+            let name = PerformName(mode: modeAndTarget >> 1, name: slot)
+            return ThreadLoops.withLoop(ofModeNumbered: name.mode) { loop in
+                guard loop.removePerform(name) else { return false }
+                if modeAndTarget & 1 == 1 { loop.releaseTarget(of: name) }
+                return true
+            } ?? false
         }
     }
 

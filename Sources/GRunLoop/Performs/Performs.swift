@@ -134,21 +134,21 @@ extension GRunLoop {
     @discardableResult public func perform(
         after delay: Duration, _ body: consuming @escaping @Sendable () -> Void
     ) -> DelayedPerform {
-        guard canPerformLater() else { return DelayedPerform(.none, of: self) }
-        return DelayedPerform(addPerform(at: time.addingSaturating(Nanoseconds(ahead: delay)), body), of: self)
+        guard canPerformLater() else { return DelayedPerform(.none) }
+        return DelayedPerform(addPerform(at: time.addingSaturating(Nanoseconds(ahead: delay)), body))
     }
 
     func perform(
         after delay: Duration, _ names: [Mode], cancelledBy name: @autoclosure () -> Cancellables.Name?,
         heldBy holder: (any AnyObject & Sendable)?, _ body: @escaping @Sendable () -> Void
     ) -> DelayedPerform {
-        guard canPerformLater() else { return DelayedPerform(.none, of: self) }
+        guard canPerformLater() else { return DelayedPerform(.none) }
         // Hashes the key before anything is added, because hashing runs user code.
         let name = name()
         let perform = addPerform(at: time.addingSaturating(Nanoseconds(ahead: delay)), inModes: names, body)
-        guard perform != .none, let name else { return DelayedPerform(perform, of: self) }
+        guard perform != .none, let name else { return DelayedPerform(perform) }
         cancellables.add(perform, name, heldBy: holder)
-        return DelayedPerform(perform, of: self, hasTarget: true)
+        return DelayedPerform(perform, hasTarget: true)
     }
 
     @inline(__always) func canPerformLater() -> Bool {

@@ -28,6 +28,7 @@ extension GRunLoop {
             // the host's run does not report its exit.
             if innermost == nil { endHostedRunLocked(finishesPass: false) }
             dead.store(true, ordering: .relaxed)
+            for mode in modes.values { ThreadLoops.remove(mode) }
             probe?.loopEndsLocked()
             return takeRemainsLocked()
         }

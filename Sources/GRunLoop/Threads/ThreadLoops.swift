@@ -14,6 +14,10 @@ package enum ThreadLoops {
         return key
     }()
 
+    private static let lock = Lock.take()
+    /// The loops that have not ended, by the numbers of their modes. Guarded by `lock`.
+    nonisolated(unsafe) private static var loops: [UInt64: GRunLoop] = [:]
+
     static func endForMissingKey(_ error: Int32) -> Never {
         Log.fatal(
             "no key for thread-specific data is left (pthread_key_create: \(errorMessage(error))); other code in this "
@@ -62,6 +66,27 @@ package enum ThreadLoops {
     package static var peek: GRunLoop? {
         cgrun_get_current_loop().map { Unmanaged<GRunLoop>.fromOpaque($0).takeUnretainedValue() }
     }
+
+    /// Calls `body` with the loop of the mode with this number; returns nil if the loop has ended.
+    @inline(__always) static func withLoop<Result>(
+        ofModeNumbered number: UInt64, _ body: (GRunLoop) -> Result
+    ) -> Result? {
+        // Usually the mode is the default mode of this thread's loop. The thread retains its loop meanwhile.
+        if let known = cgrun_get_current_loop() {
+            let own = Unmanaged<GRunLoop>.fromOpaque(known)
+            if own._withUnsafeGuaranteedRef({ $0.number == number }) { return own._withUnsafeGuaranteedRef(body) }
+        }
+        return lock.withLock { loops[number] }.map(body)
+    }
+
+    /// Makes a new mode known, so that ``withLoop(ofModeNumbered:_:)`` finds its loop.
+    static func add(_ mode: ModeState, of loop: GRunLoop) {
+        // In a forked child, the lock may be locked forever.
+        guard !loop.isDead, !Fork.isChild else { return }
+        lock.withLock { loops[mode.number] = loop }
+    }
+
+    static func remove(_ mode: ModeState) { lock.withLock { loops[mode.number] = nil } }
 
     /// The current time on the clock of the calling thread's loop; real time if the thread has no loop.
     static var time: Nanoseconds { VirtualClock.isInUse ? peek?.time ?? .now() : .now() }
