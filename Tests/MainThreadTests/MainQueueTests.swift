@@ -35,6 +35,31 @@ final class MainQueueTests: MainThreadTestCase {
         XCTAssertEqual(trace.lines, ["main queue in tracking the main queue"])
     }
 
+    /// item 200: the description says which modes serve the main queue, on any thread and inside a block of the queue
+    func testDescription() {
+        loop.perform(inModes: ["private"]) {}
+        func check(_ text: String) {
+            let modes = Dictionary(
+                uniqueKeysWithValues: text.split(separator: "<mode ").dropFirst().map { text in
+                    (String(text.prefix { $0 != ">" }), text.contains("main queue = Yes"))
+                })
+            XCTAssertEqual(modes["kCFRunLoopDefaultMode"], true, text)
+            XCTAssertEqual(modes["private"], false, text)
+        }
+        check(loop.description)
+        let elsewhere = Shared("")
+        onPlainThread { elsewhere.value = GRunLoop.main.description }
+        check(elsewhere.value)
+        let inside = Shared("")
+        DispatchQueue.main.async {
+            inside.value = GRunLoop.main.description
+            GRunLoop.main.stop()
+        }
+        loop.run()
+        check(inside.value)
+        loop.run(mode: "private", for: .zero)
+    }
+
     /// item 52: the main queue goes before the items of the next pass, even if a wake-up caused that pass
     func testGoesBeforeTheNextPass() {
         let trace = Recorder()

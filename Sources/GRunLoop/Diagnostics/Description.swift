@@ -22,6 +22,7 @@ extension GRunLoop: CustomStringConvertible {
                 .init(
                     name: mode.name.rawValue, epoll: mode.descriptors.epoll,
                     contexts: contextsLocked(of: mode).map { hexAddress($0.context) }, isCommon: mode.isCommon,
+                    servesMainQueue: isMain && mode.isCommon && !MainQueue.isGivenAway,
                     sources: mode.sources.values.map(\.source), descriptors: mode.descriptors.all,
                     // The snapshot copies these arrays instead of sharing their storage. Before a change in place,
                     // Swift only checks the reference count. This check does not order the change after the last reads
@@ -43,6 +44,7 @@ private struct LoopSnapshot {
         let epoll: Int32
         let contexts: [String]
         let isCommon: Bool
+        let servesMainQueue: Bool
         let sources: [GRunLoop.Source]
         let descriptors: [GRunLoop.DescriptorSource]
         let observers: [GRunLoop.Observer]
@@ -77,7 +79,8 @@ private struct LoopSnapshot {
         for mode in modes {
             lines.append("<mode \(mode.name)>{")
             lines.append(
-                "    common = \(yesNo(mode.isCommon)), epoll = \(mode.epoll), blocks = \(mode.blocks), "
+                "    common = \(yesNo(mode.isCommon)), main queue = \(yesNo(mode.servesMainQueue)), "
+                    + "epoll = \(mode.epoll), blocks = \(mode.blocks), "
                     + "contexts = [\(mode.contexts.joined(separator: ", "))],")
             lines += section("sources0", mode.sources.map(\.description).sorted()).map { "    " + $0 }
             let version1 = (mode.descriptors.map(\.description) + mode.ports.map(\.description)).sorted()
