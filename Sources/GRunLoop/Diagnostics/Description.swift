@@ -89,10 +89,8 @@ private struct LoopSnapshot {
             lines += section("idle queues", mode.idleQueues.map(\.description).sorted()).map { "    " + $0 }
             let performing = mode.performing.map { describePerform(due: $0, isFiring: true) }
             lines += section("timers", mode.timers.map(describe) + performing).map { "    " + $0 }
-            lines.append(
-                "    soft deadline in: \(deadline(mode.softDeadline)) / hard deadline in: "
-                    + "\(deadline(mode.hardDeadline))"
-            )
+            let (soft, hard) = (deadline(mode.softDeadline), deadline(mode.hardDeadline))
+            lines.append("    soft deadline in: \(soft) / hard deadline in: \(hard)")
             lines.append("}")
         }
         lines.append("}")

@@ -148,8 +148,6 @@ extension GRunLoop {
     /// for the loop's thread would never end. Threads: any.
     package var isOfThisThread: Bool { isCurrent || isHidden }
 
-    static var timeHere: Nanoseconds { ThreadLoops.time }
-
     /// The loop's name in log messages: its address and, for the main loop and the calling thread's loop, also the
     /// thread.
     var nameForMessages: String {

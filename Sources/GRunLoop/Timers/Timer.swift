@@ -50,7 +50,7 @@ extension GRunLoop {
         ) {
             self.init(
                 date: Nanoseconds(saturating: fireAt), period: Nanoseconds(saturating: interval), tolerance: tolerance,
-                at: GRunLoop.timeHere, handler: handler)
+                at: ThreadLoops.time, handler: handler)
         }
 
         /// - Parameter home: the home of the actor that owns the closure; nil if no actor owns the closure.
@@ -82,7 +82,7 @@ extension GRunLoop {
             handler: @escaping @Sendable (Timer) -> Void
         ) {
             self.init(
-                interval: interval, after: delay, startingAt: GRunLoop.timeHere, repeats: repeats,
+                interval: interval, after: delay, startingAt: ThreadLoops.time, repeats: repeats,
                 tolerance: tolerance, handler: handler)
         }
 

@@ -205,5 +205,5 @@ extension GRunLoop.Timer {
     var latestDate: GRunLoop.Instant { guardian.withLock { dates.latest(at: nowLocked) }.instant }
 
     /// The time on the clock of the timer's loop or, if the timer is in no loop, of the calling thread's loop.
-    var nowLocked: Nanoseconds { guardian.loop?.time ?? GRunLoop.timeHere }
+    var nowLocked: Nanoseconds { guardian.loop?.time ?? ThreadLoops.time }
 }
