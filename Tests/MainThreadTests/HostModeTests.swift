@@ -2,9 +2,10 @@
 // The host's endless run: its mode, and the meaning of current mode, stop and wake-up.
 
 import CGRunGLib
-import GRunLoop
 import TestSupport
 import XCTest
+
+@testable import GRunLoop
 
 final class HostModeTests: MainThreadTestCase {
     /// In callouts and in host callbacks the current mode is the ambient mode. Outside it is nil.
@@ -67,6 +68,21 @@ final class HostModeTests: MainThreadTestCase {
         XCTAssertEqual(loop.ambientMode, .default)
         let inside = try loop.withAmbientMode("scoped") { loop.ambientMode }
         XCTAssertEqual(inside, "scoped")
+        XCTAssertEqual(loop.ambientMode, .default)
+    }
+
+    /// After the greatest number the numbers of pushed modes begin again. They skip 0 and those of modes that are still
+    /// pushed.
+    func testNumbersBeginAgain() throws {
+        GRunLoop.PushedMode.lastID.store(.max - 1, ordering: .relaxed)
+        let tokens = try (0..<3).map { try loop.push(ambientMode: GRunLoop.Mode("\($0)")) }
+        XCTAssertEqual(tokens.map(\.id), [.max, 1, 2])
+        GRunLoop.PushedMode.lastID.store(0, ordering: .relaxed)
+        let fourth = try loop.push(ambientMode: .tracking)
+        XCTAssertEqual(fourth.id, 3)
+        XCTAssertTrue(loop.popAmbientMode(numbered: 1))
+        XCTAssertFalse(loop.popAmbientMode(numbered: 1))
+        for id in [.max, 2, 3] as [UInt32] { XCTAssertTrue(loop.popAmbientMode(numbered: id)) }
         XCTAssertEqual(loop.ambientMode, .default)
     }
 

@@ -25,21 +25,23 @@ extension GRunLoop {
     /// Threads: the loop's own thread; on another thread the process ends with a message. There is no corresponding
     /// Core Foundation function, because on Darwin the host itself runs the loop in another mode.
     public func push(ambientMode name: Mode) throws(SystemError) -> PushedMode {
-        let token = PushedMode(name, of: self)
-        guard !refuses("push(ambientMode:)"), requireOwnThread("push(ambientMode:)") else { return token }
+        guard !refuses("push(ambientMode:)"), requireOwnThread("push(ambientMode:)") else {
+            return PushedMode(name, of: self)
+        }
         guard name != .common else {
             Log.misuse(
                 "push(ambientMode:)",
                 ".common stands for all common modes and cannot be current; pass one of these modes")
-            return token
+            return PushedMode(name, of: self)
         }
         try addCommonMode(name)
-        lock.withLock {
+        return lock.withLock {
+            let token = PushedMode(name, of: self, id: host.unusedID())
             host.push(token, modeLocked(name))
             // Blocks and signalled sources that already wait in this mode need a pass.
             pendingPasses.add(.work)
+            return token
         }
-        return token
     }
 
     /// Pushes an ambient mode while `body` runs: see ``push(ambientMode:)``. Use this method if `body` runs a loop of

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The token of a pushed ambient mode.
 
+import CGRun
 import Synchronization
 
 extension GRunLoop {
@@ -8,16 +9,17 @@ extension GRunLoop {
     public final class PushedMode: Sendable {
         /// The mode that was pushed. Threads: any.
         public let mode: Mode
-        /// The number that identifies this object in the C interface; never 0.
+        /// The number that identifies this object in the C interface; 0 if the mode was not pushed.
         let id: UInt32
         private let loop: GRunLoop
 
-        private static let lastID = Atomic<UInt32>(0)
+        /// After the greatest number, the numbers begin again.
+        static let lastID = Atomic<UInt32>(perturbs(CGRUN_SITE_COUNTER) ? .max - 2 : 0)
 
-        init(_ mode: Mode, of loop: GRunLoop) {
+        init(_ mode: Mode, of loop: GRunLoop, id: UInt32 = 0) {
             self.mode = mode
             self.loop = loop
-            id = Self.lastID.add(1, ordering: .relaxed).newValue
+            self.id = id
         }
 
         /// Pops the mode. Modes can be popped in any order. After the call, the ambient mode is the last mode that is

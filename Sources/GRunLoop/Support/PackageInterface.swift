@@ -89,8 +89,7 @@ extension GRunLoop {
     /// Pushes a mode as ``push(ambientMode:)`` does. Returns the number of the pushed mode, or 0 if the loop has ended
     /// and the mode was not pushed.
     package func pushNumbered(ambientMode mode: Mode) throws(SystemError) -> UInt32 {
-        let id = try push(ambientMode: mode).id
-        return pushedAmbientMode(id) == nil ? 0 : id
+        try push(ambientMode: mode).id
     }
 
     /// Pops a mode by its number, as ``PushedMode/pop()`` does. Returns false if no mode with this number is pushed.
