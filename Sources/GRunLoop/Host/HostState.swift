@@ -51,10 +51,11 @@ struct HostState {
 
     /// Returns a number that is not 0, and that no pushed mode of the loop has.
     func unusedID() -> UInt32 {
-        while true {
-            let id = GRunLoop.PushedMode.lastID.wrappingAdd(1, ordering: .relaxed).newValue
-            if id != 0, !pushed.contains(where: { $0.token.id == id }) { return id }
-        }
+        var id: UInt32
+        repeat {
+            id = GRunLoop.PushedMode.lastID.wrappingAdd(1, ordering: .relaxed).newValue
+        } while id == 0 || pushed.contains { $0.token.id == id }
+        return id
     }
 
     mutating func push(_ token: GRunLoop.PushedMode, _ mode: ModeState) {

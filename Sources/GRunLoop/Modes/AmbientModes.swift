@@ -25,14 +25,13 @@ extension GRunLoop {
     /// Threads: the loop's own thread; on another thread the process ends with a message. There is no corresponding
     /// Core Foundation function, because on Darwin the host itself runs the loop in another mode.
     public func push(ambientMode name: Mode) throws(SystemError) -> PushedMode {
-        guard !refuses("push(ambientMode:)"), requireOwnThread("push(ambientMode:)") else {
-            return PushedMode(name, of: self)
-        }
+        let unpushed = PushedMode(name, of: self, id: 0)
+        guard !refuses("push(ambientMode:)"), requireOwnThread("push(ambientMode:)") else { return unpushed }
         guard name != .common else {
             Log.misuse(
                 "push(ambientMode:)",
                 ".common stands for all common modes and cannot be current; pass one of these modes")
-            return PushedMode(name, of: self)
+            return unpushed
         }
         try addCommonMode(name)
         return lock.withLock {

@@ -16,7 +16,7 @@ extension GRunLoop {
         /// After the greatest number, the numbers begin again.
         static let lastID = Atomic<UInt32>(perturbs(CGRUN_SITE_COUNTER) ? .max - 2 : 0)
 
-        init(_ mode: Mode, of loop: GRunLoop, id: UInt32 = 0) {
+        init(_ mode: Mode, of loop: GRunLoop, id: UInt32) {
             self.mode = mode
             self.loop = loop
             self.id = id
