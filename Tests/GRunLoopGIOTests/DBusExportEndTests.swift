@@ -175,4 +175,31 @@ import Testing
             try await client.close()
         }
     }
+
+    @Test("a sequence whose loop ends before it has handled the end of the connection is released")
+    func loopEndsWithTheConnection() async throws {
+        try await onWorker { worker in
+            let (_, client) = try await worker.peers()
+            let other = try Worker(function: "other loop")
+            let (isBusy, mayEnd) = (Flag(), Flag())
+            weak var buffer: AnyObject?
+            do {
+                let signals = try await other.run { _ in try client.signals() }
+                buffer = Mirror(reflecting: signals).descendant("buffer") as AnyObject?
+                #expect(buffer != nil)
+                other.thread.loop.async {
+                    isBusy.set()
+                    #expect(waitUntil { mayEnd.isSet })
+                    other.thread.stop()
+                }
+                await until { isBusy.isSet }
+                try await client.close()
+                await until { client.isClosed }
+                mayEnd.set()
+                await other.thread.stopAndWait()
+                withExtendedLifetime(signals) {}
+            }
+            #expect(buffer == nil)
+        }
+    }
 }

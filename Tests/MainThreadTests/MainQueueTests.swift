@@ -50,6 +50,9 @@ final class MainQueueTests: MainThreadTestCase {
         let elsewhere = Shared("")
         onPlainThread { elsewhere.value = GRunLoop.main.description }
         check(elsewhere.value)
+        LoopThread { elsewhere.value = $0.description }.join()
+        XCTAssertTrue(elsewhere.value.contains("main queue = No"), elsewhere.value)
+        XCTAssertFalse(elsewhere.value.contains("main queue = Yes"), elsewhere.value)
         let inside = Shared("")
         DispatchQueue.main.async {
             inside.value = GRunLoop.main.description

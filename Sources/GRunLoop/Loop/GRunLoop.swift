@@ -129,7 +129,7 @@ public final class GRunLoop: @unchecked Sendable {
         // If the process has several copies of the library, only the loops of the first copy work. The loops of the
         // other copies are dead.
         if OneCopy.other != nil { beDead() }
-        ThreadLoops.add(defaultMode, of: self)
+        ThreadLoops.add(self)
     }
 
     /// Marks the loop as ended, so that no caller waits for the loop. Called for a loop that will never run.
@@ -254,10 +254,10 @@ public final class GRunLoop: @unchecked Sendable {
     /// Returns the mode of that name, and makes it if it does not exist.
     func modeLocked(_ name: Mode) -> ModeState {
         if let mode = knownModeLocked(name) { return mode }
-        let mode = ModeState(name: name, isCommon: commonModes.contains(name))
+        let mode = ModeState(
+            name: name, isCommon: commonModes.contains(name), number: number + UInt64(modes.count))
         modes[name] = mode
         modesByNumber[mode.number] = mode
-        ThreadLoops.add(mode, of: self)
         return mode
     }
 

@@ -6,11 +6,15 @@ import Synchronization
 
 /// The state of one mode of one loop. It lives as long as the loop. Guarded by the loop's lock.
 package final class ModeState {
-    private static let made = Atomic<UInt64>(0)
+    /// How many of the lowest bits of ``number`` are the mode's index in its loop. The default mode has the index 0.
+    static let indexBits = 28
+    private static let loops = Atomic<UInt64>(0)
+    /// The number of the default mode of a new loop. 2^35 loops have different numbers.
+    static var newNumber: UInt64 { loops.add(1, ordering: .relaxed).newValue << indexBits }
 
     package let name: GRunLoop.Mode
-    /// A positive number that no other mode of the process ever has.
-    let number = made.add(1, ordering: .relaxed).newValue
+    /// A positive number that no other mode of the process has, even if the loop of one mode has ended.
+    let number: UInt64
     /// Whether the mode is one of the loop's common modes. The loop changes this property together with
     /// ``GRunLoop/commonModes``.
     var isCommon: Bool
@@ -59,9 +63,12 @@ package final class ModeState {
     /// All contexts of the mode, as a cache; nil after a change.
     var contexts: [ServedContext]?
 
-    init(name: GRunLoop.Mode, isCommon: Bool, descriptors: DescriptorSet = DescriptorSet()) {
+    init(
+        name: GRunLoop.Mode, isCommon: Bool, number: UInt64 = newNumber, descriptors: DescriptorSet = DescriptorSet()
+    ) {
         self.name = name
         self.isCommon = isCommon
+        self.number = number
         self.descriptors = descriptors
     }
 

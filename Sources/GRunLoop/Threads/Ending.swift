@@ -28,10 +28,10 @@ extension GRunLoop {
             // the host's run does not report its exit.
             if innermost == nil { endHostedRunLocked(finishesPass: false) }
             dead.store(true, ordering: .relaxed)
-            for mode in modes.values { ThreadLoops.remove(mode) }
             probe?.loopEndsLocked()
             return takeRemainsLocked()
         }
+        ThreadLoops.remove(self)
         // Replaces the property before the old value is released, because the deinit of a target may use the property.
         let forgotten = cancellables
         cancellables = Cancellables()

@@ -15,7 +15,7 @@ package enum ThreadLoops {
     }()
 
     private static let lock = Lock.take()
-    /// The loops that have not ended, by the numbers of their modes. Guarded by `lock`.
+    /// The loops that have not ended, by ``GRunLoop/number``. Guarded by `lock`.
     nonisolated(unsafe) private static var loops: [UInt64: GRunLoop] = [:]
 
     static func endForMissingKey(_ error: Int32) -> Never {
@@ -67,26 +67,28 @@ package enum ThreadLoops {
         cgrun_get_current_loop().map { Unmanaged<GRunLoop>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Calls `body` with the loop of the mode with this number; returns nil if the loop has ended.
+    /// Calls `body` with the loop that has the mode with this number; returns nil if the loop has ended.
     @inline(__always) static func withLoop<Result>(
         ofModeNumbered number: UInt64, _ body: (GRunLoop) -> Result
     ) -> Result? {
-        // Usually the mode is the default mode of this thread's loop. The thread retains its loop meanwhile.
+        let loopNumber = number & ~((1 << ModeState.indexBits) - 1)
+        // Usually this is the calling thread's loop. The thread retains its loop during the call.
         if let known = cgrun_get_current_loop() {
             let own = Unmanaged<GRunLoop>.fromOpaque(known)
-            if own._withUnsafeGuaranteedRef({ $0.number == number }) { return own._withUnsafeGuaranteedRef(body) }
+            if own._withUnsafeGuaranteedRef({ $0.number == loopNumber }) { return own._withUnsafeGuaranteedRef(body) }
         }
-        return lock.withLock { loops[number] }.map(body)
+        return lock.withLock { loops[loopNumber] }.map(body)
     }
 
-    /// Makes a new mode known, so that ``withLoop(ofModeNumbered:_:)`` finds its loop.
-    static func add(_ mode: ModeState, of loop: GRunLoop) {
+    /// Makes a new loop known to ``withLoop(ofModeNumbered:_:)``.
+    static func add(_ loop: GRunLoop) {
         // In a forked child, the lock may be locked forever.
-        guard !loop.isDead, !Fork.isChild else { return }
-        lock.withLock { loops[mode.number] = loop }
+        if !Fork.isChild, !loop.isDead { lock.withLock { loops[loop.number] = loop } }
     }
 
-    static func remove(_ mode: ModeState) { lock.withLock { loops[mode.number] = nil } }
+    static func remove(_ loop: GRunLoop) {
+        if !Fork.isChild { lock.withLock { loops[loop.number] = nil } }
+    }
 
     /// The current time on the clock of the calling thread's loop; real time if the thread has no loop.
     static var time: Nanoseconds { VirtualClock.isInUse ? peek?.time ?? .now() : .now() }
