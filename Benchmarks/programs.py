@@ -15,9 +15,12 @@ NAMES = {
 
 
 def called(label, labels):
-    """Returns the name of a label's peer. If the peer has several labels, also the case of all but the first one."""
+    """Returns the name of a label's peer. If the peer has several labels, also the case of all but the first one. A
+    special way to make timers is always named."""
     program, _, case = label.partition(":")
     first = next(other for other in labels if other.partition(":")[0] == program)
+    if case.startswith("timers-create-"):
+        first = None
     if program not in NAMES:
         return label
     return NAMES[program] if label == first else "%s:%s" % (NAMES[program], case)
