@@ -14,7 +14,7 @@ void cgrun_count_tracing(int change) { __atomic_add_fetch(&cgrun_traced_loops, c
 
 void cgrun_count_inspecting(int change) { __atomic_add_fetch(&cgrun_inspected_loops, change, __ATOMIC_RELAXED); }
 
-static __thread bool ends __attribute__((tls_model("initial-exec")));
+static __thread int rounds __attribute__((tls_model("initial-exec")));
 
-void cgrun_note_thread_ends(void) { ends = true; }
-bool cgrun_thread_ends(void) { return ends; }
+int cgrun_note_thread_ends(void) { return ++rounds; }
+bool cgrun_thread_ends(void) { return rounds > 0; }

@@ -79,6 +79,51 @@ import Testing
         }
     }
 
+    @Test(
+        "beside a call of the closure on the loop's thread, cancel() is true if and only if the closure is not called",
+        arguments: [[.default], [.default, "one"], [.common]] as [[GRunLoop.Mode]])
+    func besideTheCall(modes: [GRunLoop.Mode]) async throws {
+        try await onFreshThread { loop in
+            try loop.addCommonMode("second")
+            let performs = Shared<[GRunLoop.DelayedPerform]>([])
+            let isAdded = Flag()
+            let count = 2000
+            let called = Counter()
+            let cancelled = (Counter(), Counter())
+            let threads = [cancelled.0, cancelled.1].map { counter in
+                startThread {
+                    #expect(isAdded.wait())
+                    for each in performs.value where each.cancel() { counter.increment() }
+                }
+            }
+            performs.value = (0..<count).map { _ in loop.perform(after: .zero, inModes: modes) { called.increment() } }
+            isAdded.set()
+            while loop.run(for: .zero) != .finished {}
+            for thread in threads { join(thread) }
+            while loop.run(for: .zero) != .finished {}
+            #expect(called.value + cancelled.0.value + cancelled.1.value == count)
+        }
+    }
+
+    @Test("what is cancelled on another thread is released in whatever mode the loop runs next")
+    func releasedInPrivateMode() async throws {
+        try await onFreshThread { loop in
+            let trace = Recorder()
+            let performs = {
+                let own = loop.isolation.assumeIsolated { here in
+                    let own = OfAnActor(trace)
+                    return loop.perform(after: .seconds(60), inModes: ["one"], isolation: here) { own.trace("called") }
+                }
+                let target = Witness { trace("target released") }
+                return [own, loop.perform(after: .seconds(60), inModes: ["one"], target: target) {}]
+            }()
+            onPlainThread { for each in performs { #expect(each.cancel()) } }
+            #expect(trace.lines == [])
+            loop.run(mode: "one", for: .zero)
+            #expect(trace.take() == ["let go", "target released"])
+        }
+    }
+
     @Test("in virtual time, the token of the hidden loop still cancels, in each of the loop's modes")
     func hiddenLoop() async throws {
         try await onFreshThread { loop in

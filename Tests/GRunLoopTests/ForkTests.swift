@@ -26,6 +26,16 @@ import Testing
         #expect(child.status == 0, "\(child.errors)")
     }
 
+    @Test(
+        "in a child that was forked while a loop ended, nothing of the loop is called or released",
+        .disabled(if: sanitizer != nil))
+    func forkedWhileLoopEnds() async throws {
+        let child = runChild("forked-while-loop-ends")
+        let ends = Array(repeating: "a child ended with 0", count: 3)
+        #expect(child.output.sorted() == ends + ["cancelled", "cancelled", "released", "target released"])
+        #expect(child.status == 0, "\(child.errors)")
+    }
+
     /// Plain values that contain nothing of a loop.
     private static let values: Set = [
         "Mode", "Activity", "RunResult", "Errors", "SystemError", "ExitStatus", "Context",

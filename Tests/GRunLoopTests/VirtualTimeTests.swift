@@ -383,6 +383,27 @@ import Testing
         }
     }
 
+    @Test("in a callout of a loop, virtual time does not serve that loop", arguments: [false, true])
+    func insideCallout(isNested: Bool) async throws {
+        try await onFreshThread { real in
+            let trace = Recorder()
+            let check: @Sendable (GRunLoop) -> Void = { loop in
+                loop.perform(after: .zero) {
+                    loop.perform(after: .zero) { trace(GRunLoop.current === loop ? "outer" : "outer in virtual time") }
+                    loop.perform { trace("block") }
+                    GRunLoop.withVirtualTime { time in
+                        time.loop.perform(after: .seconds(5)) { trace("inner") }
+                        time.advance(by: .seconds(10))
+                    }
+                    trace("end of virtual time")
+                }
+                for _ in 0..<3 { loop.run(for: .zero) }
+            }
+            if isNested { GRunLoop.withVirtualTime { check($0.loop) } } else { check(real) }
+            #expect(trace.take() == ["inner", "end of virtual time", "block", "outer"])
+        }
+    }
+
     @Test("another thread wakes a run without further timers")
     func otherThreads() {
         GRunLoop.withVirtualTime { time in

@@ -43,6 +43,39 @@ func forkedThreadEnds() {
     }
 }
 
+/// A job and the cancel closure of a source fork while their loop ends. Both children go on to the end of the thread.
+func forkedWhileLoopEnds() {
+    let parent = getpid()
+    let children = Shared<[pid_t]>([])
+    let forkOnce: @Sendable () -> Void = {
+        guard getpid() == parent else { return }
+        let child = fork()
+        if child == 0 { alarm(20) } else { children.update { $0.append(child) } }
+    }
+    let note: @Sendable (String) -> Void = { say(getpid() == parent ? $0 : "\($0) in a child") }
+    onPlainThread {
+        let loop = GRunLoop.current
+        let witness = Witness { note("released") }
+        loop.perform(after: .seconds(60)) { withExtendedLifetime(witness) {} }
+        let target = Witness { note("target released") }
+        loop.perform(after: .seconds(60), target: target) {}
+        for order in 0..<2 {
+            let cancel: @Sendable (GRunLoop, GRunLoop.Mode) -> Void = { _, _ in
+                note("cancelled")
+                forkOnce()
+            }
+            loop.add(GRunLoop.Source(order: order, cancel: cancel) {}, forMode: .default)
+        }
+        Task(executorPreference: loop.executor) { forkOnce() }
+    }
+    for child in children.value {
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+        say("a child ended with \(status)")
+    }
+    exit(0)
+}
+
 /// Prints the names of the calls, one per line. A test compares them with the public declarations.
 func forkedCalls() {
     let scene = ForkScene()

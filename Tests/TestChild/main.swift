@@ -22,6 +22,7 @@ let scenarios: [String: () throws -> Void] = [
     "closed-idle-timer-under-a-host": closedIdleTimerUnderAHost,
     "poll-refused": pollRefused,
     "forked-thread-ends": forkedThreadEnds,
+    "forked-while-loop-ends": forkedWhileLoopEnds,
     "stalls-are-logged": stallsAreLogged,
     "stalls-without-a-span": stallsWithoutASpan,
     "timeline-of-the-environment": timelineOfTheEnvironment,

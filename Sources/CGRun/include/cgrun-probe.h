@@ -53,8 +53,9 @@ __attribute__((always_inline)) static inline uint32_t cgrun_pulse_count(cgrun_pu
     return __atomic_load_n(&pulse->wants, __ATOMIC_RELAXED);
 }
 
-/// Records that the calling thread is ending: from now on the destructors of its thread-specific data run.
-void cgrun_note_thread_ends(void);
+/// Records that the calling thread is ending: from now on the destructors of its thread-specific data run. Returns how
+/// many rounds of these destructors have called this function.
+int cgrun_note_thread_ends(void);
 bool cgrun_thread_ends(void);
 
 #endif

@@ -104,7 +104,7 @@ extension Home {
     func letGo(of confined: Confined) {
         switch place {
         case .here: confined.empty()
-        case .thread(let loop): loop.async { confined.letGo() }
+        case .thread(let loop): loop.asyncInEveryMode { confined.letGo() }
         case .mainQueue:
             let context = Unmanaged.passRetained(confined).toOpaque()
             cgrun_call_on_main_queue(

@@ -43,6 +43,10 @@ extension GRunLoop {
         enqueue(body, into: commonBlocks, waking: true)
     }
 
+    /// Enqueues a block of the library for every mode that exists now, and wakes the loop. A block for the common modes
+    /// would wait forever if the loop ran only in other modes.
+    func asyncInEveryMode(_ body: @escaping @Sendable () -> Void) { async(inModes: allModes, body) }
+
     @inline(__always) private func enqueue(
         _ body: consuming @escaping @Sendable () -> Void, _ names: [Mode], waking: Bool
     ) {

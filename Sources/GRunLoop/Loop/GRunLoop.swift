@@ -110,7 +110,6 @@ public final class GRunLoop: @unchecked Sendable {
     @exclusivity(unchecked) package var makesEveryPass = false
     var itemChooser: (@Sendable ([ReadyChoice]) -> Int?)?
     @exclusivity(unchecked) var cancellables = Cancellables()
-    private var destructorRounds: Int32 = 0
 
     init(isMain: Bool, virtualTime: VirtualClock? = nil) {
         self.isMain = isMain
@@ -156,11 +155,11 @@ public final class GRunLoop: @unchecked Sendable {
     /// only if the loop is not the thread's current loop.
     var isHidden: Bool {
         // If the main loop was made inside virtual time, no virtual clock has the main loop as its `hidden` loop.
-        if isMain { return cgrun_is_main_thread() }
-        var hidden = ThreadLoops.peek?.virtualTime?.hidden
-        while let loop = hidden, loop !== self { hidden = loop.virtualTime?.hidden }
-        return hidden != nil
+        isMain ? cgrun_is_main_thread() : ThreadLoops.peek?.andHidden.contains { $0 === self } == true
     }
+
+    /// This loop, and the loops that virtual time hides behind it.
+    private var andHidden: UnfoldFirstSequence<GRunLoop> { sequence(first: self) { $0.virtualTime?.hidden } }
 
     // MARK: Whether it can be called at all
 
@@ -232,11 +231,6 @@ public final class GRunLoop: @unchecked Sendable {
             "ignored: this thread is in virtual time, so another loop replaces this one. Use that loop, or call this "
                 + "function after virtual time")
         return true
-    }
-
-    func countDestructorRound() -> Int32 {
-        destructorRounds += 1
-        return destructorRounds
     }
 
     @inline(__always) package var isInVirtualTime: Bool { virtualClock.load(ordering: .relaxed) != nil }
@@ -333,12 +327,19 @@ extension GRunLoop {
 
     private func fixHomeNowLocked() {
         guard host.detachedFrom == nil, !isDead, isMain || isCurrent else { return }
-        guard let context = isMain ? Contexts.ofMainThread() : Contexts.pushedOnThisThread() ?? Contexts.make() else {
-            return
-        }
+        guard let context = isMain ? Contexts.ofMainThread() : pushedContext() ?? Contexts.make() else { return }
         home = ServedContext(context, carrying: self)
         Contexts.release(context)
         homeHasChangedLocked()
+    }
+
+    /// Returns the context that is pushed as this thread's default, with a reference for the caller. Returns nil if the
+    /// context is the home of a loop that virtual time hides, because this loop would then serve the hidden loop.
+    private func pushedContext() -> OpaquePointer? {
+        guard let context = Contexts.pushedOnThisThread() else { return nil }
+        guard andHidden.contains(where: { $0.home?.context == context }) else { return context }
+        Contexts.release(context)
+        return nil
     }
 
     /// Called when the home context has changed. The program may have added the new home context to modes before. This

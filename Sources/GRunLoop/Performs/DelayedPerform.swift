@@ -26,8 +26,9 @@ extension GRunLoop {
         /// - Returns: true if this call cancelled the closure. False if the closure was called, is being called, or was
         ///   cancelled before. Also false if no closure was added, or if the loop's thread has ended.
         ///
-        /// Threads: any. The closure is released on the calling thread or, if it belongs to an actor, on that actor.
-        /// The corresponding GLib function is `g_source_remove`.
+        /// Threads: any. The closure is released on the calling thread or, if it belongs to an actor, on that actor. A
+        /// target is released on the loop's thread, in the loop's next pass if another thread cancels the closure. The
+        /// corresponding GLib function is `g_source_remove`.
         @discardableResult public func cancel() -> Bool {
             guard !Fork.refuses("DelayedPerform.cancel") else { return false }
             let name = PerformName(mode: modeAndTarget >> 1, name: slot)

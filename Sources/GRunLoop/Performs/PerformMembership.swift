@@ -72,13 +72,10 @@ extension GRunLoop {
             perform.mode == defaultMode.number
             ? defaultMode.remove(perform.name)
             : modesByNumber[perform.mode]?.remove(perform.name)
-        lock.unlock()
-        switch consume occupant {
-        case .perform: return true
-        case .timer(let timer):
-            timer.invalidate()
-            return true
-        case nil: return false
+        // Under the same lock, because otherwise the loop could fire the timer before this call invalidates it.
+        return withExtendedLifetime(occupant) {
+            if case .timer(let timer) = occupant { timer.invalidate(holding: lock) } else { lock.unlock() }
+            return occupant != nil
         }
     }
 

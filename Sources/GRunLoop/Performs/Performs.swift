@@ -158,10 +158,10 @@ extension GRunLoop {
     /// Releases the target of a cancelled perform on the loop's thread, because only that thread may use the table of
     /// targets. Threads: any.
     @inline(never) func releaseTarget(of perform: PerformName) {
-        if isCurrent {
+        if isOfThisThread {
             _ = cancellables.remove(perform)
         } else {
-            async { [unowned self] in _ = cancellables.remove(perform) }
+            asyncInEveryMode { [unowned self] in _ = cancellables.remove(perform) }
         }
     }
 

@@ -16,14 +16,15 @@ extension GRunLoop {
         // First resumes the tasks that await this loop. Tasks that live on the loop can then still finish as jobs.
         for waiter in lock.withLock({ waiters.close() }) { waiter.loopHasEnded() }
         jobQueue?.runRemaining()
-        takeDown()
+        // A job may have forked, too.
+        if !Fork.isChild { takeDown() }
         // The jobs are handed over last, because takeDown() releases closures of actors, and late jobs may run code of
         // these actors on other threads.
         if !Fork.isChild { handOverJobs() }
     }
 
     private func takeDown() {
-        var remains = lock.withLock {
+        let remains = lock.withLock {
             // Ends the host's run, unless a callout has ended the thread. In that case runs are still on the stack, and
             // the host's run does not report its exit.
             if innermost == nil { endHostedRunLocked(finishesPass: false) }
@@ -33,12 +34,13 @@ extension GRunLoop {
         }
         ThreadLoops.remove(self)
         // Replaces the property before the old value is released, because the deinit of a target may use the property.
-        let forgotten = cancellables
+        remains.released.append(cancellables)
         cancellables = Cancellables()
-        defer { withExtendedLifetime(forgotten) {} }
         probe?.loopHasEnded()
         for membership in remains.sources {
             membership.source.cancel?(self, membership.mode.name)
+            // The closure may have forked. In the child nothing is released.
+            if Fork.isChild { return _ = Unmanaged.passRetained(remains) }
         }
         for case .context(let context) in remains.items { Contexts.release(context) }
         for frame in remains.frames { frame.contexts.abandon() }
@@ -65,7 +67,7 @@ extension GRunLoop {
     }
 
     /// The objects that an ended loop leaves behind. They are released after unlocking.
-    private struct Remains {
+    private final class Remains {
         var sources: [SourceMembership] = []
         var blocks: [BlockQueue.Entry] = []
         var contexts: [ServedContext] = []
@@ -79,11 +81,11 @@ extension GRunLoop {
     }
 
     private func takeRemainsLocked() -> Remains {
-        var remains = Remains()
+        let remains = Remains()
         remains.performs = performs.close()
         for call in performing { call.leave() }
         performing = []
-        for mode in modes.values { emptyLocked(mode, into: &remains) }
+        for mode in modes.values { emptyLocked(mode, into: remains) }
         remains.blocks += commonBlocks.removeAll()
         remains.items = commonItems.removeAll()
         for item in remains.items {
@@ -120,7 +122,7 @@ extension GRunLoop {
         return remains
     }
 
-    private func emptyLocked(_ mode: ModeState, into remains: inout Remains) {
+    private func emptyLocked(_ mode: ModeState, into remains: Remains) {
         remains.sources += mode.sources.values.compactMap { leaveLocked($0.source, mode) }
         let members = mode.heap.all + mode.firing.map { .timer($0.takeUnretainedValue()) }
         let (observers, descriptors) = (mode.observers.all, mode.descriptors.all)

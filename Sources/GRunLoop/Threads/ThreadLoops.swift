@@ -86,9 +86,7 @@ package enum ThreadLoops {
         if !Fork.isChild, !loop.isDead { lock.withLock { loops[loop.number] = loop } }
     }
 
-    static func remove(_ loop: GRunLoop) {
-        if !Fork.isChild { lock.withLock { loops[loop.number] = nil } }
-    }
+    static func remove(_ loop: GRunLoop) { lock.withLock { loops[loop.number] = nil } }
 
     /// The current time on the clock of the calling thread's loop; real time if the thread has no loop.
     static var time: Nanoseconds { VirtualClock.isInUse ? peek?.time ?? .now() : .now() }
@@ -124,7 +122,7 @@ package enum ThreadLoops {
     /// rounds (item 12).
     private static let threadWillEnd: @convention(c) (UnsafeMutableRawPointer?) -> Void = { known in
         guard let known else { return }
-        cgrun_note_thread_ends()
+        let round = cgrun_note_thread_ends()
         let loop = Unmanaged<GRunLoop>.fromOpaque(known)
         // The thread library has cleared the thread's value of the key. If the value is set again, this destructor is
         // also called in the next round.
@@ -132,7 +130,7 @@ package enum ThreadLoops {
         // Calls the end handlers already in the first round. If a handler makes thread-specific data of GLib, a later
         // round still frees the data.
         loop.takeUnretainedValue().callEndHandlers()
-        guard loop.takeUnretainedValue().countDestructorRound() >= PTHREAD_DESTRUCTOR_ITERATIONS - 1 else { return }
+        guard round >= PTHREAD_DESTRUCTOR_ITERATIONS - 1 else { return }
         endCurrent()
     }
 }
