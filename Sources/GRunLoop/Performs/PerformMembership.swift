@@ -72,10 +72,18 @@ extension GRunLoop {
             perform.mode == defaultMode.number
             ? defaultMode.remove(perform.name)
             : modesByNumber[perform.mode]?.remove(perform.name)
-        // Under the same lock, because otherwise the loop could fire the timer before this call invalidates it.
-        return withExtendedLifetime(occupant) {
-            if case .timer(let timer) = occupant { timer.invalidate(holding: lock) } else { lock.unlock() }
-            return occupant != nil
+        switch consume occupant {
+        case .perform(let body):
+            lock.unlock()
+            dropClosure(body)
+            return true
+        case .timer(let timer):
+            // Under the same lock, because otherwise the loop could fire the timer before this call invalidates it.
+            timer.invalidate(holding: lock)
+            return true
+        case nil:
+            lock.unlock()
+            return false
         }
     }
 
