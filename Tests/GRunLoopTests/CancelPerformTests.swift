@@ -3,6 +3,8 @@
 
 import GRunLoop
 import GRunLoopDiagnostics
+import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -85,23 +87,23 @@ import Testing
     func besideTheCall(modes: [GRunLoop.Mode]) async throws {
         try await onFreshThread { loop in
             try loop.addCommonMode("second")
-            let performs = Shared<[GRunLoop.DelayedPerform]>([])
-            let isAdded = Flag()
-            let count = 2000
-            let called = Counter()
-            let cancelled = (Counter(), Counter())
-            let threads = [cancelled.0, cancelled.1].map { counter in
-                startThread {
-                    #expect(isAdded.wait())
-                    for each in performs.value where each.cancel() { counter.increment() }
+            let next = Shared<GRunLoop.DelayedPerform?>(nil)
+            let count = 5000
+            let turn = Atomic(0)
+            let (called, cancelled) = (Counter(), Counter())
+            let thread = startThread {
+                for number in 1...count {
+                    while turn.load(ordering: .acquiring) < number { sched_yield() }
+                    if next.value?.cancel() == true { cancelled.increment() }
                 }
             }
-            performs.value = (0..<count).map { _ in loop.perform(after: .zero, inModes: modes) { called.increment() } }
-            isAdded.set()
-            while loop.run(for: .zero) != .finished {}
-            for thread in threads { join(thread) }
-            while loop.run(for: .zero) != .finished {}
-            #expect(called.value + cancelled.0.value + cancelled.1.value == count)
+            for number in 1...count {
+                next.value = loop.perform(after: .zero, inModes: modes) { called.increment() }
+                turn.store(number, ordering: .releasing)
+                while loop.run(for: .zero) != .finished {}
+            }
+            join(thread)
+            #expect(called.value + cancelled.value == count)
         }
     }
 
