@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 import PackageDescription
 
 // Programs that compare and measure the library. They are a package of their own, so that a client of the library
