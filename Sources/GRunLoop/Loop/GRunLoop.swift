@@ -337,6 +337,7 @@ extension GRunLoop {
     /// context is the home of a loop that virtual time hides, because this loop would then serve the hidden loop.
     private func pushedContext() -> OpaquePointer? {
         guard let context = Contexts.pushedOnThisThread() else { return nil }
+        // Takes no lock, because the home of a hidden loop changes only on this thread.
         guard andHidden.contains(where: { $0.home?.context == context }) else { return context }
         Contexts.release(context)
         return nil

@@ -51,6 +51,7 @@ extension GRunLoop {
         for descriptor in remains.descriptors { close(descriptor) }
         for request in remains.performs { request.loopHasEnded() }
         for frame in remains.frames { frame.called.end() }
+        withExtendedLifetime(remains) {}
     }
 
     /// Calls all end handlers, and the handlers that they add, on the ending thread.

@@ -20,7 +20,7 @@ enum LoopDescription {
             > > > tolerance = 1.0 seconds, next fire date = N s from now (@ N), callout = closure},
             ],
             <mode GRunLoopTrackingMode>{
-            > common = No, epoll = -1, blocks = 1, contexts = [],
+            > common = No, main queue = No, epoll = -1, blocks = 1, contexts = [],
             > sources0 = (none),
             > sources1 = (none),
             > observers = (none),
@@ -29,7 +29,7 @@ enum LoopDescription {
             > soft deadline in: never / hard deadline in: never
             }
             <mode kCFRunLoopDefaultMode>{
-            > common = Yes, epoll = N, blocks = 0, contexts = [0xN],
+            > common = Yes, main queue = No, epoll = N, blocks = 0, contexts = [0xN],
             > sources0 = [
             > > <GRunLoop.Source 0xN>{signalled = Yes, valid = Yes, order = 3, context = {version = 0,
             > > > > perform = closure, schedule = none, cancel = none}},
