@@ -179,25 +179,29 @@ import Testing
     @Test("a sequence whose loop ends before it has handled the end of the connection is released")
     func loopEndsWithTheConnection() async throws {
         try await onWorker { worker in
-            let (_, client) = try await worker.peers()
+            // If the server were released, the connection would end immediately.
+            let (server, client) = try await worker.peers()
             let other = try Worker(function: "other loop")
             let (isBusy, mayEnd) = (Flag(), Flag())
+            // The thread runs its loop no more, but has not ended yet, when the connection ends.
             weak var buffer: AnyObject?
             do {
                 let signals = try await other.run { _ in try client.signals() }
                 buffer = Mirror(reflecting: signals).descendant("buffer") as AnyObject?
                 #expect(buffer != nil)
-                other.thread.loop.async {
+                let handler = try other.thread.loop.addEndHandler {
                     isBusy.set()
                     #expect(waitUntil { mayEnd.isSet })
-                    other.thread.stop()
                 }
+                other.thread.stop()
                 await until { isBusy.isSet }
+                // When this sequence ends, the other one knows that the connection has ended.
+                var iterator = try client.signals().makeAsyncIterator()
                 try await client.close()
-                await until { client.isClosed }
+                await #expect(throws: GLibError.self) { try await iterator.next() }
                 mayEnd.set()
                 await other.thread.stopAndWait()
-                withExtendedLifetime(signals) {}
+                withExtendedLifetime((server, signals, handler)) {}
             }
             #expect(buffer == nil)
         }
