@@ -19,11 +19,10 @@ def called(label, labels):
     special way to make timers is always named."""
     program, _, case = label.partition(":")
     first = next(other for other in labels if other.partition(":")[0] == program)
-    if case.startswith("timers-create-"):
-        first = None
     if program not in NAMES:
         return label
-    return NAMES[program] if label == first else "%s:%s" % (NAMES[program], case)
+    is_usual = label == first and not case.startswith("timers-create-")
+    return NAMES[program] if is_usual else "%s:%s" % (NAMES[program], case)
 
 
 def lines(command, environment, timeout):

@@ -198,6 +198,17 @@ import Testing
         }
     }
 
+    @Test("item 12: a loop that a destructor makes after the thread's loop has ended ends in the last round")
+    func madeInTheLastRound() async throws {
+        try await onFreshThread { _ in
+            let key = LateLoop.makeKey()
+            LoopThread { _ in pthread_setspecific(key, UnsafeMutableRawPointer(bitPattern: 1)) }.join()
+            pthread_key_delete(key)
+            #expect(LateLoop.isMade.isSet)
+            #expect(waitUntil { LateLoop.made.object == nil })
+        }
+    }
+
     @Test("item 13: a loop that is being torn down ignores additions, and a run of it is finished")
     func tearingDown() async throws {
         try await onFreshThread { _ in
@@ -282,6 +293,28 @@ private enum TeardownProbe {
             )
             if number < 2 {
                 pthread_setspecific(TeardownProbe.key.value, UnsafeMutableRawPointer(bitPattern: number + 1))
+            }
+        }
+        key.value = made
+        return made
+    }
+}
+
+/// Uses the thread's loop in the third round of destructors, in which the first loop of the thread has ended.
+private enum LateLoop {
+    static let made = Weak<GRunLoop>()
+    static let isMade = Flag()
+    static let key = Shared<pthread_key_t>(0)
+
+    static func makeKey() -> pthread_key_t {
+        var made = pthread_key_t()
+        pthread_key_create(&made) { round in
+            let number = UInt(bitPattern: round)
+            if number < 3 {
+                pthread_setspecific(LateLoop.key.value, UnsafeMutableRawPointer(bitPattern: number + 1))
+            } else {
+                LateLoop.made.object = GRunLoop.current
+                LateLoop.isMade.set()
             }
         }
         key.value = made

@@ -43,7 +43,8 @@ func forkedThreadEnds() {
     }
 }
 
-/// A job and the cancel closure of a source fork while their loop ends. Both children go on to the end of the thread.
+/// A job and the cancel closures of two sources fork while their loop ends. The three children go on to the end of the
+/// thread.
 func forkedWhileLoopEnds() {
     let parent = getpid()
     let children = Shared<[pid_t]>([])

@@ -22,8 +22,7 @@ extension GRunLoop: CustomStringConvertible {
                 .init(
                     name: mode.name.rawValue, epoll: mode.descriptors.epoll,
                     contexts: contextsLocked(of: mode).map { hexAddress($0.context) }, isCommon: mode.isCommon,
-                    // Unlike `servesMainQueueLocked`, does not depend on the thread that asks.
-                    servesMainQueue: isMain && mode.isCommon && MainQueue.isOurs,
+                    servesMainQueue: hasMainQueueLocked(mode),
                     sources: mode.sources.values.map(\.source), descriptors: mode.descriptors.all,
                     // The snapshot copies these arrays instead of sharing their storage. Before a change in place,
                     // Swift only checks the reference count. This check does not order the change after the last reads

@@ -167,8 +167,11 @@ extension GRunLoop {
     /// Only the main loop serves the queue: on the main thread, in a common mode, and not inside a drain (items 184,
     /// 185 and 188). If libdispatch has given the queue to another thread, no run serves it (item 195).
     func servesMainQueueLocked(_ mode: ModeState) -> Bool {
-        isMain && mode.isCommon && isCurrent && !MainQueue.isDraining && MainQueue.isOurs
+        hasMainQueueLocked(mode) && isCurrent && !MainQueue.isDraining
     }
+
+    /// Returns whether the mode serves the main dispatch queue, whatever thread asks, and also inside a drain.
+    func hasMainQueueLocked(_ mode: ModeState) -> Bool { isMain && mode.isCommon && MainQueue.isOurs }
 
     /// Returns true if a run of `mode` inside a block of the queue keeps other blocks from running and this was not
     /// logged yet.

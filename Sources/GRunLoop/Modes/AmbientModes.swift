@@ -25,7 +25,7 @@ extension GRunLoop {
     /// Threads: the loop's own thread; on another thread the process ends with a message. There is no corresponding
     /// Core Foundation function, because on Darwin the host itself runs the loop in another mode.
     public func push(ambientMode name: Mode) throws(SystemError) -> PushedMode {
-        let unpushed = PushedMode(name, of: self, id: 0)
+        var unpushed: PushedMode { PushedMode(name, of: self, id: 0) }
         guard !refuses("push(ambientMode:)"), requireOwnThread("push(ambientMode:)") else { return unpushed }
         guard name != .common else {
             Log.misuse(

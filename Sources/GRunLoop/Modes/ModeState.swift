@@ -7,10 +7,12 @@ import Synchronization
 /// The state of one mode of one loop. It lives as long as the loop. Guarded by the loop's lock.
 package final class ModeState {
     /// How many of the lowest bits of ``number`` are the mode's index in its loop. The default mode has the index 0.
-    static let indexBits = 28
+    private static let indexBits = 28
     private static let loops = Atomic<UInt64>(0)
     /// The number of the default mode of a new loop. 2^35 loops have different numbers.
     static var newNumber: UInt64 { loops.add(1, ordering: .relaxed).newValue << indexBits }
+    /// Returns the ``GRunLoop/number`` of the loop of the mode with this number.
+    static func loopNumber(of number: UInt64) -> UInt64 { number & ~((1 << indexBits) - 1) }
 
     package let name: GRunLoop.Mode
     /// A positive number that no other mode of the process has, even if the loop of one mode has ended.

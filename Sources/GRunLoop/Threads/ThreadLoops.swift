@@ -71,7 +71,7 @@ package enum ThreadLoops {
     @inline(__always) static func withLoop<Result>(
         ofModeNumbered number: UInt64, _ body: (GRunLoop) -> Result
     ) -> Result? {
-        let loopNumber = number & ~((1 << ModeState.indexBits) - 1)
+        let loopNumber = ModeState.loopNumber(of: number)
         // Usually this is the calling thread's loop. The thread retains its loop during the call.
         if let known = cgrun_get_current_loop() {
             let own = Unmanaged<GRunLoop>.fromOpaque(known)
